@@ -224,6 +224,18 @@ def test_an_endpoint_embeds_and_its_failures_are_told(cli, corpus, tmp_path, end
         code, _, err = cli(*build)
         assert (code, "error" in json.loads(_)) == (Permanent.exit_code, True)
     assert "is no entry of provider openai_compatible" in cli(*build[:-2], "endpoint:q")[2]
+    endpoint.replies = [(200, {}, vectors_of(1, width=3))]
+    index = Index(tmp_path / "ix")
+    index.use(tmp_path / "models.json", {})
+
+    async def searched():
+        try:
+            await index.search(["fever"], 1)
+        finally:
+            await index.close()
+
+    with pytest.raises(InputError, match="gives vectors of 3 numbers, those of the index have 4"):
+        asyncio.run(searched())
 
 
 def test_vectors_of_two_widths_are_refused(endpoint):

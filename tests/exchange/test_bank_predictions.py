@@ -174,14 +174,21 @@ def test_scores_of_several_metrics_have_no_mean(tmp_path):
     columns = {"item": "item", "model": "model", "score": "score"}
     rows = ["q00000,a,1", "open-000,a,0.5"]
     table = write(tmp_path / "t.csv", *rows, head="item,model,score")
-    with pytest.raises(InputError, match=r"2 metrics, as of 'q00000' \(accuracy\), 'open-000'"):
+    with pytest.raises(InputError, match=r"different metrics, as 'q00000' \(accuracy\), 'open-"):
         import_on_banks(table, columns, [bank], runs=tmp_path / "runs")
     assert not [*(tmp_path / "runs").glob("*")]
-    # The items of another metric are no gap in the coverage.
-    table = write(tmp_path / "t.csv", rows[1], head="item,model,score")
+    # The items of another metric are no gap in the coverage, and rows without a score are none.
+    for more in ([], ["q00000,a,", "q00001,b,"]):
+        table = write(tmp_path / "t.csv", rows[1], *more, head="item,model,score")
+        imported = import_on_banks(table, columns, [bank], runs=tmp_path / "runs")
+        assert "metrics without any score, left out: accuracy" in imported.coverage
+        dropped = "2 rows without a score, on items of other metrics, left out"
+        assert (dropped in imported.coverage) is bool(more)
+        [row] = medassay.leaderboard(imported.run).domains["law"]
+        assert (row["score"], row["coverage"], row["n"]) == (0.5, 0.5, 1)
+    table = write(tmp_path / "t.csv", "q00000,a,", "open-000,a,", head="item,model,score")
     run = import_on_banks(table, columns, [bank], runs=tmp_path / "runs").run
-    [row] = medassay.leaderboard(run).domains["law"]
-    assert (row["score"], row["coverage"], row["n"]) == (0.5, 0.5, 1)
+    assert medassay.verify(run.path).ok
 
 
 def test_coverage_is_told_by_name(tmp_path, cli):

@@ -173,6 +173,7 @@ def test_lists_of_several_models_and_prompts_are_rows(tmp_path):
         (["1,m,p,Gout,moderate,0,Podagra,mild,Not Related"], "'rank' is '0'"),
         (["1,m,p,Gout,moderate,one,Podagra,mild,Not Related"], "'rank' is 'one'"),
         ([GOOD[0], GOOD[0]], "row 3: a second row for rank 1"),
+        ([GOOD[0], "", GOOD[0]], "row 4: a second row for rank 1"),  # an empty row counts
         (
             [GOOD[0], "1,m,p,Lupus,moderate,2,Flu,mild,Not Related"],
             "row 3: case '1' has another",

@@ -63,6 +63,15 @@ def test_what_becomes_public_names_where_local_models_are(tmp_path, cli, mock_se
     assert (code, f"Also where local models are: {url}." in errors) == (0, True)
 
 
+def test_folders_of_weights_are_named_whatever_their_location(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(12))
+    weights = tmp_path / "weights"
+    makers.write_models(tmp_path, {**makers.fake(reply="A"), "path": str(weights)})
+    run = medassay.run(makers.write_plan(tmp_path), secrets={})
+    code, _, errors = cli("publish", run.path, "--to", "site")
+    assert (code, f"Also where local models are: {weights}." in errors) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [

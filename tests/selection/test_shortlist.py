@@ -177,8 +177,8 @@ def test_a_table_as_csv_or_json(tmp_path):
     ("rows", "told"),
     [
         ("", "no models in it"),
-        (",7,,,,\n", "m.csv line 2: column 'model' is missing"),
-        ("A,7,,,,\nA,8,,,,\n", "m.csv line 3: the model 'A' stands twice"),
+        (",7,,,,\n", "m.csv line 3: column 'model' is missing"),
+        ("A,7,,,,\n\nA,8,,,,\n", "m.csv line 5: the model 'A' stands twice"),
         ("A,-7,,,,\n", "parameters_b: '-7' is no number above 0"),
         ("A,nan,,,,\n", "parameters_b: 'nan'"),
         ("A,inf,,,,\n", "parameters_b: 'inf'"),
@@ -188,12 +188,12 @@ def test_a_table_as_csv_or_json(tmp_path):
         ("A,7,,,,50.3\n", "biology: '50.3' is no share from 0 to 1"),
         ("A,7,,,,0.5,1\n", "not as many cells as columns"),
         ('A,"7,,,,\n', "not valid CSV"),
-        ("A,7\n", "m.csv line 2: not as many cells as columns"),
+        ("A,7\n", "m.csv line 3: not as many cells as columns"),
         ("A,7,,,,0_1\n", "biology: '0_1' is no share"),
     ],
 )
 def test_bad_tables_are_refused_by_file_row_and_column(tmp_path, rows, told):
-    (tmp_path / "m.csv").write_text(CSV + rows)
+    (tmp_path / "m.csv").write_text("# a note\n" + CSV + rows)
     with pytest.raises(InputError) as error:
         load_candidates(tmp_path / "m.csv")
     assert told in str(error.value)

@@ -133,8 +133,11 @@ def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
     has_code = any(run.manifest.own_code and run.manifest.own_code.parts for run in runs)
     code = " Own code stays; --with-code publishes it."
     code = " Own code is published, too." if with_code else code
-    entries = [e for run in runs for e in (*run.manifest.models.values(), *run.manifest.judges)]
-    places = sorted({p for e in entries if e.location == "local" for p in (e.url, e.path) if p})
+    entries = [
+        entry for run in runs for entry in (*run.manifest.models.values(), *run.manifest.judges)
+    ]
+    addresses = [entry.url for entry in entries if entry.location == "local" and entry.url]
+    places = sorted({*addresses, *(entry.path for entry in entries if entry.path)})
     where = f" Also where local models are: {listed(places)}." if places else ""
     return (
         f"the questions, reports and targets of {named}, and all replies and scores of"

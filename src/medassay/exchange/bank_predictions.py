@@ -75,7 +75,8 @@ def import_on_banks(
     """Return the sealed run made from a CSV table of predictions on the items of some banks.
 
     The run holds every item of each domain that the table has an answer in, so that imports of
-    other models are of the same items. A prediction is read as a reply would be.
+    other models are of the same items: those of the tasks that are answered, or of the metric of
+    the items that have scores. A prediction is read as a reply would be.
 
     Parameters
     ----------
@@ -118,8 +119,8 @@ class _ChosenItems:
         self.items: dict[str, dict[str, tuple[Bank, int, Form]]] = {}
         self._domains_of: dict[str, list[str]] = {}
         self.examples: set[str] = set()
-        self.left_out: list[str] = []  # tasks of which no item was answered
-        self._metric = ""  # of the items that scores are given of
+        self.left_out: list[str] = []  # tasks or metrics of which no item was answered or scored
+        self._metric = ""  # of the items that scores are given of; none where none is given
         for bank in banks:
             for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
                 if split != "test":
@@ -135,7 +136,8 @@ class _ChosenItems:
                 self._domains_of.setdefault(name, []).append(domain)
 
     def keep(self, answered: Iterable[tuple[str, str]], file: str) -> None:
-        """Leave out the tasks that none of some items, by domain and id, is of.
+        """Leave out the tasks that none of some items, by domain and id, is of; of scores the items
+        that medassay scores by another metric.
 
         Raises
         ------
@@ -147,10 +149,14 @@ class _ChosenItems:
             if len(examples) > 1:
                 named = ", ".join(f"'{item}' ({m})" for m, item in sorted(examples.items()))
                 raise InputError(
-                    f"{file}: its scores are of {len(examples)} metrics, as of {named}, and an"
-                    " import of scores has one mean; write a table for each metric"
+                    f"{file}: has scores of items that are scored by different metrics, as {named},"
+                    " and an import of scores has one mean; write a table for each metric"
                 )
-            self._metric = next(iter(examples))
+            self._metric = next(iter(examples), "")
+            metrics = {
+                _metric_of(form) for own in self.items.values() for _, _, form in own.values()
+            }
+            self.left_out = sorted(metrics - {self._metric}) if self._metric else []
         elif self.task.parts:
             names = {self.task.part(self.form(*place)).name for place in answered}
             parts = {form: part for form, part in self.task.parts.items() if part.name in names}
@@ -203,11 +209,14 @@ class _ChosenItems:
 
     def names(self, domain: str) -> list[str]:
         """Return the ids of a domain's items that are of the run, sorted."""
-        return sorted(
-            name
-            for name, (_, _, form) in self.items[domain].items()
-            if (_metric_of(form) == self._metric if self.scored else form in self.task.readers)
-        )
+        return sorted(name for name in self.items[domain] if self.holds(domain, name))
+
+    def holds(self, domain: str, name: str) -> bool:
+        """Return whether an item is of the run."""
+        form = self.form(domain, name)
+        if self.scored:
+            return self._metric in ("", _metric_of(form))
+        return form in self.task.readers
 
     def record(self, domain: str, name: str) -> ItemObject:
         """Return the object of an item as the run holds it."""
@@ -239,13 +248,21 @@ def _fill(
     try:
         base.executescript(f"{UNSAFE}{TRIAL_TABLE}")
         _take_all(base, read_predictions(source.file, columns), chosen, source.file.name)
-        chosen.keep(base.execute("SELECT DISTINCT domain, item FROM trial"), source.file.name)
+        answered = "SELECT DISTINCT domain, item FROM trial"
+        with_value = f"{answered} WHERE score IS NOT NULL" if chosen.scored else answered
+        chosen.keep(base.execute(with_value), source.file.name)
+        strays = [place for place in base.execute(answered) if not chosen.holds(*place)]
+        delete = "DELETE FROM trial WHERE domain = ? AND item = ?"
+        n_dropped = base.executemany(delete, strays).rowcount if strays else 0
         domains = distinct(base, "domain")
         items = (chosen.record(domain, item) for domain in domains for item in chosen.names(domain))
         write_lines(folder / "items.jsonl", items)
         write_trials(folder, _trials(base, chosen))
         manifest = _manifest(base, source, columns, chosen, models)
         coverage = list(_coverage(base, chosen, domains))
+        if n_dropped:
+            rows = counted(n_dropped, "row")
+            coverage.append(f"{rows} without a score, on items of other metrics, left out")
         if unknown := sorted(set(distinct(base, "model")) - models.keys()) if models else []:
             coverage.append(f"the models file says nothing of {', '.join(unknown)}")
     finally:
@@ -350,7 +367,8 @@ def _coverage(
     if left_out:
         yield f"domains without any prediction, left out: {', '.join(left_out)}"
     if chosen.left_out:
-        yield f"tasks without any prediction, left out: {', '.join(chosen.left_out)}"
+        what = "metrics without any score" if chosen.scored else "tasks without any prediction"
+        yield f"{what}, left out: {', '.join(chosen.left_out)}"
     for (model, setting, mode), answered in rows.items():
         if missing := sorted(items - answered):
             named = ", ".join(name for _, name in missing[:_NAMED])

@@ -9,12 +9,13 @@ rank at which somebody saw the golden diagnosis (`Score`: P1, P2 …, P0 for now
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from medassay.bank.builder import read_csv, rows_of
+from medassay.bank.builder import numbered_csv, read_csv, rows_of
+from medassay.bank.delimited import USUAL
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.core.records.item_object import ItemObject
@@ -137,16 +138,19 @@ def read_lists(files: Sequence[Path], golden: Golden = "one") -> Lists:
     return _labelled(files) if kinds[files[0]] else _raw(files, golden)
 
 
+def _numbered_rows(file: Path) -> Iterator[tuple[int, _LabelledDiagnosis]]:
+    """Yield the rows of a table of labels, each with its number in the file."""
+    numbered = [*numbered_csv(file, form=USUAL)]
+    rows = rows_of(file, (cells for _, cells in numbered), _LabelledDiagnosis)
+    return ((number, row) for (number, _), row in zip(numbered, rows, strict=True))
+
+
 def _labelled(files: Sequence[Path]) -> Lists:
     """Return the lists in tables of labels, each with its labels as given."""
     items: dict[tuple[str, str], ItemObject] = {}
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
     owner: dict[tuple[str, str, str, str], str] = {}
-    rows = (
-        (file, row)
-        for file in files
-        for row in enumerate(rows_of(file, read_csv(file), _LabelledDiagnosis), 2)
-    )
+    rows = ((file, row) for file in files for row in _numbered_rows(file))
     for file, (number, row) in rows:
         where = f"{file.name} row {number}"
         domain = _checked_name(row.bench_name or "ddx", "bench_name", where)

@@ -118,7 +118,7 @@ class EndpointEmbedder(OpenAICompatible):
                 f"{self._spec.id}: {len(numbers)} vectors of {sorted(sizes)} numbers for {n} texts;"
                 " expected one for each, numbered from 0"
             )
-        if not all(0 < math.hypot(*vector) < _FARTHEST for vector in numbers):
+        if not all(1 / _FARTHEST < math.hypot(*vector) < _FARTHEST for vector in numbers):
             raise Permanent(f"{self._spec.id}: a vector of zeros, or with numbers beyond reason")
         return numbers
 

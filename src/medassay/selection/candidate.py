@@ -104,14 +104,14 @@ def _csv_rows(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
         check_header(reader.fieldnames or (), name)
         return [
             (
-                f"{name} line {n_notes + reader.line_num}",
+                f"{name} line {n_notes + reader.reader.line_num}",
                 {key and key.strip(): cell for key, cell in row.items()},
             )
             for row in reader
         ]
     except csv.Error as error:
-        line = n_notes + reader.line_num
-        raise InputError(f"{name}: not valid CSV after line {line}: {error}") from None
+        line = n_notes + reader.reader.line_num
+        raise InputError(f"{name}: not valid CSV in line {line}: {error}") from None
 
 
 def check_header(names: Sequence[str], where: str) -> None:

@@ -207,7 +207,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
             check_header(reader.fieldnames or (), path.name)
             blank = dict.fromkeys(models, 0)
             for row in reader:
-                where = f"{path.name} line {reader.line_num}"
+                where = f"{path.name} line {reader.reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
                 question = _asked_question(row, where, like)

@@ -243,6 +243,11 @@ class Index:
         if self._vectors is None:
             self._vectors = VectorFile(self.folder / "vectors.f32", self.description.width, self.n)
         queries = np.asarray(await self.embedder.embed(texts), dtype=np.float32)
+        if (width := queries.shape[1]) != self.description.width:
+            raise InputError(
+                f"{self.folder}: embedder {self.embedder.id} gives vectors of {width} numbers,"
+                f" those of the index have {self.description.width}; build it again"
+            )
         ids, distances = nearest(self._vectors, queries, k)
         return [
             list(zip(row.tolist(), apart.tolist(), strict=True))
