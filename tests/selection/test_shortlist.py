@@ -160,7 +160,7 @@ def test_a_table_as_csv_or_json(tmp_path):
     (tmp_path / "m.csv").write_text("# a note\n" + CSV + "A,7,yes,128k,MIT,0.5\nB,,,,,\n")
     first, second = load_candidates(tmp_path / "m.csv")
     semicolons = (tmp_path / "m.csv").read_text().replace(",", ";")
-    (tmp_path / "excel.csv").write_text(semicolons)
+    (tmp_path / "excel.csv").write_text(f"sep=;\n\n{semicolons}")
     assert load_candidates(tmp_path / "excel.csv") == [first, second]
     assert (first.parameters_b, first.open_weights, first.context_tokens) == (7, True, 128_000)
     assert (second.parameters_b, second.licence, second.scores) == (None, None, {})
@@ -341,6 +341,7 @@ def test_differences_that_are_noise_are_told(tmp_path):
         (PREDICTIONS + "1,x,C,C,C,C\n", "line 2: not as many cells"),
         (PREDICTIONS + "1,y,C,C,C\n", "no question of the discipline 'x'"),
         (PREDICTIONS + "1,x,,C,\n", "line 2: 'answer' is blank"),
+        (f"sep=,\n\n{PREDICTIONS}1,x,C,C,C\n\n2,x,,C,\n", "line 6: 'answer' is blank"),
         (PREDICTIONS + "1,x,C,C,C\n1 ,x,C,C,C\n", "question 1 stands twice"),
         (PREDICTIONS + "1,X,C,C,C\n", "line 2: category 'X'; expected 'x', as the table"),
         ("question_id,category,answer,A,A\n1,x,C,C,C\n", "the column 'A' stands 2 times"),

@@ -5,7 +5,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import dropwhile
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from medassay.bank.delimited import separator_of
+from medassay.bank.delimited import is_header, separator_of
 from medassay.core.json import parse_json
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
@@ -93,12 +93,8 @@ def load_candidates(path: Path) -> list[Candidate]:
 
 
 def _csv_rows(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the rows of a table, each with its place; lines above its heading that begin with #
-    are notes.
-    """
-    lines = [*io.StringIO(text, newline="")]
-    table = [*dropwhile(lambda line: line.startswith("#"), lines)]
-    n_notes = len(lines) - len(table)
+    """Return the rows of a table, each with its place."""
+    n_notes, table = split_notes(io.StringIO(text, newline=""))
     reader = csv.DictReader(table, delimiter=separator_of("".join(table)), strict=True)
     try:
         check_header(reader.fieldnames or (), name)
@@ -112,6 +108,16 @@ def _csv_rows(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
     except csv.Error as error:
         line = n_notes + reader.reader.line_num
         raise InputError(f"{name}: not valid CSV in line {line}: {error}") from None
+
+
+def split_notes(lines: Iterable[str]) -> tuple[int, list[str]]:
+    """Return how many lines stand above the heading of a table, and the lines from there on.
+
+    Above it may stand notes, which begin with #, blank lines, and Excel's `sep=;`.
+    """
+    all_lines = [*lines]
+    table = [*dropwhile(lambda line: line.startswith("#") or not is_header([line]), all_lines)]
+    return len(all_lines) - len(table), table
 
 
 def check_header(names: Sequence[str], where: str) -> None:

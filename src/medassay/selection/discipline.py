@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medassay.bank.delimited import USUAL, form_of
+from medassay.bank.delimited import separator_of
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.errors import InputError
-from medassay.selection.candidate import Candidate, check_header
+from medassay.selection.candidate import Candidate, check_header, split_notes
 from medassay.statistic import Options, Stratum, field_of, seed_of
 from medassay.statistic.draws import Floats
 
@@ -196,8 +196,8 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
     seen_ids: set[str] = set()
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = form_of(path, USUAL.encoding).separator
-            reader = csv.DictReader(file, delimiter=separator, strict=True)
+            n_notes, table = split_notes(file)
+            reader = csv.DictReader(table, delimiter=separator_of("".join(table)), strict=True)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             models = [name for name in reader.fieldnames or () if name not in _NEEDED]
             if len(models) + len(_NEEDED) != len(reader.fieldnames or ()) or not models:
@@ -207,7 +207,7 @@ def load_predictions(path: Path, disciplines: Sequence[str]) -> DisciplineScores
             check_header(reader.fieldnames or (), path.name)
             blank = dict.fromkeys(models, 0)
             for row in reader:
-                where = f"{path.name} line {reader.reader.line_num}"
+                where = f"{path.name} line {n_notes + reader.reader.line_num}"
                 if None in row or None in row.values():
                     raise InputError(f"{where}: not as many cells as columns")
                 question = _asked_question(row, where, like)
