@@ -88,8 +88,8 @@ def load_candidates(path: Path) -> list[Candidate]:
     rows = parse_json(text.encode(), path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path.name}: expected a list of objects, one for each model")
-    places = (f"{path.name} entry {number}" for number in range(1, len(rows) + 1))
-    return _candidates([*zip(places, rows, strict=True)], path.name)
+    numbered = [(f"{path.name} entry {number}", row) for number, row in enumerate(rows, 1)]
+    return _candidates(numbered, path.name)
 
 
 def _csv_rows(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
