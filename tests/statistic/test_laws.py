@@ -20,6 +20,7 @@ from medassay.statistic import (
     wilson_interval,
 )
 from medassay.statistic.draws import count_rows, draw_means, number_clusters, stream
+from medassay.statistic.ranking.evidence import Evidence
 from medassay.statistic.ranking.shared import separated
 
 unit = st.floats(0, 1)
@@ -222,6 +223,22 @@ def test_a_domain_with_one_item_gives_no_pooled_interval():
     found = field(np.tile([1.0, 0.0], (2, 8)), splits=[1])
     assert found.standings[0].estimate is None
     assert found.standings[0].rank.reason == "no_interval"
+
+
+@pytest.mark.parametrize(
+    ("clusters", "spans"),
+    [([[0, 1], [2, 3]], False), ([[0, 0], [1, 2]], False), ([[0, 1], [1, 2]], True)],
+)
+def test_domains_that_share_a_cluster_are_not_independent(clusters, spans):
+    scores = np.array([[1.0, 0.0], [0.0, 0.0]])
+    strata = [
+        Stratum(name=f"d{n}", scores=scores, clusters=np.array(labels), seed=n)
+        for n, labels in enumerate(clusters)
+    ]
+    evidence = Evidence.of(strata, [np.ones(2, dtype=bool)] * 2, 0, 1)
+    assert evidence.spans is spans
+    alone = len({*clusters[0], *clusters[1]}) == 4
+    assert (evidence.discordant == (2, 0)) is alone
 
 
 def test_a_cluster_that_spans_domains_is_drawn_whole():
