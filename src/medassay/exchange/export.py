@@ -10,9 +10,8 @@ from medassay.core.files import write_lines
 from medassay.errors import IncompleteError, InputError
 from medassay.exchange.every_eval_ever import write_every_eval_ever
 from medassay.report.tables import harmless
-from medassay.storage.parquet import write_parquet
 from medassay.storage.run import Run, refuse_inside
-from medassay.storage.trial_rows import COLUMNS, trial_rows
+from medassay.storage.trial_rows import COLUMNS, trial_rows, write_trials
 
 
 def export(run: Run, form: str, to: Path) -> Path:
@@ -61,9 +60,7 @@ def _write_jsonl(run: Run, to: Path) -> None:
 
 
 def _write_parquet(run: Run, to: Path) -> None:
-    typed = {"repeat": "BIGINT", "score": "DOUBLE", "seconds": "DOUBLE"}
-    types = {name: typed.get(name, "VARCHAR") for name in COLUMNS}
-    write_parquet(trial_rows(run), types, to, asked_by="--format parquet")
+    write_trials(run, COLUMNS, to, asked_by="--format parquet")
 
 
 FORMS: dict[str, Callable[[Run, Path], None]] = {

@@ -24,7 +24,7 @@ from medassay.report.tables import (
 from medassay.storage.parquet import has_parquet, write_parquet
 from medassay.storage.run import Run, file_sha256
 from medassay.storage.trial_rows import COLUMNS as OF_TRIALS
-from medassay.storage.trial_rows import trial_rows
+from medassay.storage.trial_rows import write_trials
 
 DICTIONARY = "dictionary.csv"
 ARCHIVE_SUMS = "SHA256SUMS"
@@ -57,8 +57,7 @@ def write_data(data: Path, board: Board, run: Run) -> None:
         for name, text in tables.items():
             rows = _typed_rows(text)
             write_parquet(rows, _types(columns[name]), data / f"{name}.parquet", asked_by="Parquet")
-        answers = data / "answers.parquet"
-        write_parquet(trial_rows(run), _types(of_answers), answers, asked_by="Parquet")
+        write_trials(run, of_answers, data / "answers.parquet", asked_by="Parquet")
         columns["answers"] = of_answers
     (data / DICTIONARY).write_text(dictionary_csv(columns), encoding="utf-8")
     for file, text in citation_files(board).items():

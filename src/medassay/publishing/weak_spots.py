@@ -62,6 +62,7 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     sums, counts = _by_item(run, baselines)
     positions: Counter[CellKey] = Counter()
     answers_of: dict[Row, list[tuple[Order, WorstAnswer]]] = defaultdict(list)
+    last_orders: dict[Row, Order] = {}  # of the last that is shown, of all that were sorted
     for line in read_scores(run.path):
         position, key = positions[line.cell], (line.domain, line.item)
         positions[line.cell] += 1
@@ -72,6 +73,10 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
         if line.score * sign >= (scale.hi if scale.better == "high" else -scale.lo):
             continue
         others = (sums[key] - line.score) / (counts[key] - 1) if counts[key] > 1 else None
+        order = (sign * line.score, not harm, -sign * (others or 0.0), *key)
+        row = (line.model, line.setting, line.mode)
+        if row in last_orders and order >= last_orders[row]:
+            continue
         answer = WorstAnswer(
             domain=line.domain,
             item=line.item,
@@ -83,11 +88,11 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
             others=others,
             harm=harm,
         )
-        order = (sign * line.score, not harm, -sign * (others or 0.0), *key)
-        answers = answers_of[line.model, line.setting, line.mode]
+        answers = answers_of[row]
         answers.append((order, answer))
         if len(answers) > _HELD:
             _keep_lowest(answers)
+            last_orders[row] = answers[-1][0]
     for answers in answers_of.values():
         _keep_lowest(answers)
     return {

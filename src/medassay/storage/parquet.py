@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.files import write_lines
-from medassay.errors import UnavailableError
+from medassay.errors import IntegrityError, UnavailableError
 
 if TYPE_CHECKING:
     import duckdb
+
+_LINES = "format = 'newline_delimited', maximum_object_size = 268435456"
 
 
 def has_parquet() -> bool:
@@ -36,19 +38,55 @@ def write_parquet(
     UnavailableError
         When DuckDB is not installed.
     """
-    if not has_parquet():
-        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
     lines = to.with_suffix(".rows")
     write_lines(lines, ({name: row.get(name) for name in types} for row in rows))
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
-    target = str(to).replace("'", "''")
-    with _database().cursor() as base:
-        base.execute(
-            "COPY (SELECT * FROM read_json(?, format = 'newline_delimited', columns ="
-            f" {{{columns}}}, maximum_object_size = 268435456)) TO '{target}' (FORMAT parquet)",
-            [str(lines)],
-        )
+    write_query(f"SELECT * FROM {json_lines(lines, types)}", to, asked_by=asked_by)
     lines.unlink()
+
+
+def write_query(query: str, to: Path, *, asked_by: str, **values: Any) -> None:
+    """Write what a query of DuckDB gives as a Parquet file.
+
+    Parameters
+    ----------
+    values : of the parameters in the query, which stand there as `$name`
+
+    Raises
+    ------
+    UnavailableError
+        When DuckDB is not installed.
+    IntegrityError
+        When a file of `json_lines` holds a line that is none of the table's.
+    """
+    if not has_parquet():
+        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
+    import duckdb
+
+    with _database().cursor() as base:
+        try:
+            base.execute(f"COPY ({query}) TO {_quoted(to)} (FORMAT parquet)", values)
+        except duckdb.InvalidInputException as error:
+            raise IntegrityError(str(error).partition("\n")[0]) from None
+
+
+def json_lines(path: Path, types: Mapping[str, str]) -> str:
+    """Return the table in a file of JSON objects, one a line, as a query names it.
+
+    Parameters
+    ----------
+    types : column → type of DuckDB; keys that are not among them are left out
+    """
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
+    return f"read_json({_quoted(path)}, columns = {{{columns}}}, records = true, {_LINES})"
+
+
+def json_texts(path: Path) -> str:
+    """Return the lines of such a file as texts, in the column `json`, as a query names it."""
+    return f"read_json_objects({_quoted(path)}, {_LINES})"
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 @cache

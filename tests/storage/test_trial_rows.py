@@ -1,0 +1,86 @@
+"""Trials as rows: what DuckDB writes of a run's files is what Python reads in them."""
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medassay.core.canonical import canonical
+from medassay.core.records.target import LETTERS
+from medassay.errors import IntegrityError
+from medassay.storage.run import Run
+from medassay.storage.trial_rows import COLUMNS, trial_rows, write_trials
+
+TABLE = (*COLUMNS, "sha256")
+texts = st.text(max_size=8)
+trials = st.fixed_dictionaries(
+    {
+        **dict.fromkeys(("domain", "model", "setting", "mode", "item", "outcome"), texts),
+        "repeat": st.integers(0, 10**9),
+    },
+    optional={
+        **dict.fromkeys(("value", "reason"), st.none() | texts),
+        "text": texts,
+        "order": st.lists(st.integers(0, len(LETTERS) - 1), max_size=6),
+        # what no column is made of
+        "likelihoods": st.lists(st.dictionaries(texts, st.floats(-9, 9), max_size=2), max_size=2),
+        "tool_use": st.dictionaries(texts, st.integers(0, 9), max_size=2),
+    },
+)
+scores = st.fixed_dictionaries(
+    {"score": st.none() | st.floats(0, 1) | st.integers(-9, 9)},
+    optional={"because": texts, "scorer": texts, "parts": st.dictionaries(texts, texts)},
+)
+timings = st.fixed_dictionaries({}, optional={"seconds": st.floats(0, 1e6)})
+
+
+def run_of(folder, lines):
+    """Write the files of a run; `lines` has a trial, a score and a timing for each."""
+    folder.mkdir(exist_ok=True)
+    (folder / "manifest.json").write_bytes(canonical({"run": "r-1"}))
+    for name, records in zip(
+        ("trials", "scores", "timings"), zip(*lines, strict=True), strict=True
+    ):
+        data = b"".join(canonical(record) + b"\n" for record in records)
+        (folder / f"{name}.jsonl").write_bytes(data)
+    return Run(folder)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(trials, scores, timings), min_size=1, max_size=4))
+def test_duckdb_writes_the_rows_that_python_reads(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("it's a run")
+    run = run_of(folder, lines)
+    write_trials(run, TABLE, folder / "x.parquet", asked_by="a test")
+    with duckdb.connect() as base:
+        table = base.execute("SELECT * FROM read_parquet(?)", [str(folder / "x.parquet")])
+        written = [dict(zip(TABLE, row, strict=True)) for row in table.fetchall()]
+    assert written == list(trial_rows(run))
+
+
+LINE = (
+    dict.fromkeys(("domain", "model", "setting", "mode", "item", "outcome"), "x") | {"repeat": 0},
+    {"score": 1},
+    {"seconds": 2},
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "said"),
+    [
+        ("trials", b'{"domain":\n', "trials.jsonl line 2: not valid JSON"),
+        ("scores", b"[1]\n", "scores.jsonl line 2: not a JSON object"),
+        ("timings", b'{"seconds":"\xff"}\n', "timings.jsonl line 2: not valid JSON"),
+        ("scores", b'{"score":"x"}\n', 'scores.jsonl.*"x"'),
+        ("timings", b"", "timings.jsonl: 1 lines; expected 2, one a trial"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named_and_none_is_made_up(tmp_path, file, line, said):
+    run = run_of(tmp_path, [LINE, LINE])
+    first = (tmp_path / f"{file}.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (tmp_path / f"{file}.jsonl").write_bytes(first + line)
+    with pytest.raises(IntegrityError, match=said):
+        write_trials(run, TABLE, tmp_path / "x.parquet", asked_by="a test")
+    if "score" not in line.decode(errors="replace"):
+        with pytest.raises(IntegrityError, match=said):
+            list(trial_rows(run))
