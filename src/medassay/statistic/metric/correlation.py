@@ -17,6 +17,7 @@ FEWEST = 3  # complete pairs
 CUT = 0.5  # distance at which clusters end
 _CONSTANT = 1e-12
 _CELLS = 2**18  # of one block of draws: rows or columns × columns × draws
+_MANY_ROWS = 500  # above, SciPy's way over sorted rows is faster
 _MOST_LOST = 0.05  # of draws in which a correlation is undefined
 Coefficient = Callable[[np.ndarray, np.ndarray], float | None]
 Ends = tuple[tuple[float | None, ...], ...]
@@ -95,7 +96,39 @@ def kendall(columns: ArrayLike) -> Correlations:
     >>> kendall([[1, 4], [2, 3], [3, 2], [4, 1]]).values[0]
     (1.0, -1.0)
     """
-    return _pairwise(columns, _tau)
+    table = np.asarray(columns, dtype=np.float64)
+    return _pairwise(table, _tau) if len(table) > _MANY_ROWS else _kendall_of_few(table)
+
+
+def _kendall_of_few(table: NDArray[np.float64]) -> Correlations:
+    """Return the same for few rows, whose pairs are few: SciPy takes a millisecond for each two
+    columns.
+    """
+    n, k = table.shape
+    is_known = (~np.isnan(table)).astype(np.float64)
+    # Of two columns, over the pairs of rows that have both: pairs of one order less pairs of
+    # opposite orders, and those that are no tie in the first. Whole numbers, so sums are exact.
+    balance, untied = np.zeros((k, k)), np.zeros((k, k))
+    at_once = max(1, _CELLS // (n * k)) if n else 1
+    for at in range(0, n, at_once):
+        rows = slice(at, at + at_once)
+        later = np.arange(n) > np.arange(n)[rows, None]  # each pair of rows once
+        both = ((is_known[rows, None] * is_known) * later[:, :, None]).reshape(-1, k)
+        order = np.nan_to_num(np.sign(table[rows, None] - table)).reshape(-1, k) * both
+        balance += order.T @ order
+        untied += np.abs(order).T @ both
+    counts = is_known.T @ is_known
+    varies = (counts >= FEWEST) & (np.minimum(untied, untied.T) > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau = np.clip(balance / np.sqrt(untied) / np.sqrt(untied.T), -1.0, 1.0)
+    tau = np.triu(tau) + np.triu(tau, 1).T  # the two may differ in their last digit
+    return Correlations(
+        values=tuple(
+            tuple(float(v) if defined else None for v, defined in zip(*line, strict=True))
+            for line in zip(tau, varies, strict=True)
+        ),
+        n=tuple(tuple(map(int, line)) for line in counts.tolist()),
+    )
 
 
 def _pairwise(columns: ArrayLike, coefficient: Coefficient) -> Correlations:
