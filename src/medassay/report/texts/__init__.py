@@ -249,13 +249,13 @@ def shipped_texts(language: str) -> Texts:
             f"--language '{language:.40}': expected {', '.join(SHIPPED)}, or a catalogue of one's"
             " own, a .json file"
         )
-    return Texts(_shipped(language))
+    return _shipped(language)
 
 
-@lru_cache(maxsize=len(SHIPPED))
-def _shipped(language: str) -> Catalogue:
+@lru_cache(maxsize=len(SHIPPED))  # templates are compiled once for each of these
+def _shipped(language: str) -> Texts:
     content = (files("medassay.report.texts") / f"{language}.json").read_bytes()
-    return msgspec.json.decode(content, type=Catalogue)
+    return Texts(msgspec.json.decode(content, type=Catalogue))
 
 
 def read_texts(path: Path) -> Texts:
@@ -293,7 +293,7 @@ def texts_of(document: Any, where: str, *, of_publication: bool = False) -> Text
     """
     catalogue = record_as(document, Catalogue, where, InputError)
     _check_forms(catalogue, where)
-    shipped = _shipped(SHIPPED[1])
+    shipped = _shipped(SHIPPED[1]).catalogue
     of_ours = {}
     for kind in ("literals", "nouns", "phrases", "scripts"):
         entries, ours = getattr(catalogue, kind), getattr(shipped, kind)
