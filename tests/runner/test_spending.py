@@ -139,7 +139,7 @@ def test_ten_kills_do_not_pass_a_bound_by_more_than_was_in_flight(tmp_path, endp
     plan = workspace(
         tmp_path,
         server,
-        2000,
+        700,
         plan={"budget": {"money": bound}, "engine": {"workers": 2, "shard": 50}},
         concurrency=concurrency,
     )

@@ -14,6 +14,7 @@ from tests import makers
 from tests.conftest import absent
 
 from medassay.kinds.catalog import TASKS
+from medassay.model.embedded import embedded_folder
 from medassay.prompt.render import load_template
 from medassay.storage.jsonl import read_jsonl
 from medassay.suite.catalog import BENCHMARKS
@@ -21,7 +22,6 @@ from medassay.suite.plan import SuitePlan
 from medassay.suite.run import SuiteContext, run_suite, suite_models
 
 ROOT = Path(__file__).parents[2]
-SMOLLM2 = "embedded:smollm2"
 N = 3
 
 
@@ -79,6 +79,26 @@ PUBLISHED = {
 }
 
 
+def small_weights(folder):
+    """Write a model with the tokenizer and the kind of SmolLM2, and far fewer weights, at random:
+    their likelihoods lie far apart.
+    """
+    import shutil
+
+    import torch
+    import transformers
+
+    real = Path(embedded_folder("embedded:smollm2"))
+    shutil.copytree(real, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    config = transformers.AutoConfig.from_pretrained(real)
+    config.update({"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128})
+    config.update({"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16})
+    config.update({"initializer_range": 0.3})
+    torch.manual_seed(3)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.real_data
 @pytest.mark.local_model
 def test_prompts_likelihoods_and_scores_are_those_of_the_harness(data, tmp_path):
@@ -86,19 +106,17 @@ def test_prompts_likelihoods_and_scores_are_those_of_the_harness(data, tmp_path)
     if packages is None:
         absent("other harnesses are not installed: make interop")
     pytest.importorskip("torch")
+    weights = small_weights(tmp_path / "small")
     for benchmark, (task, write) in PUBLISHED.items():
         folder = tmp_path / "data" / BENCHMARKS[benchmark].folder
         folder.mkdir(parents=True)
         rows = write(data, folder)
         (tmp_path / f"{task}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    plan = SuitePlan(suite=tuple(PUBLISHED), models=(SMOLLM2,))
-    specs = suite_models(tmp_path / "models.json", (SMOLLM2,))
+    plan = SuitePlan(suite=tuple(PUBLISHED), models=("small",))
+    specs = suite_models(tmp_path / "models.json", (str(weights),))
     suite = run_suite(
         plan, specs, SuiteContext(data=tmp_path / "data", workspace=tmp_path, secrets={})
     )
-    import platformdirs
-
-    weights = Path(platformdirs.user_cache_dir("medassay")) / "smollm2-135m-instruct"
     tasks = [task for task, _ in PUBLISHED.values()]
     harness = subprocess.run(
         [sys.executable, ROOT / "tests/suite/harness.py", packages, weights, tmp_path, *tasks],
