@@ -118,17 +118,22 @@ def sealed(folder):
     return [json.loads(line) for line in (run / "scores.jsonl").read_text().splitlines()], run
 
 
-@pytest.mark.parametrize(
-    "task", ['task = "greeting"', '[task]\nlike = "text"\nscorer = "hello"\nparser = "stars"']
-)
-def test_provider_bank_task_scorer_and_parser_of_a_package(package, tmp_path, task):
+def test_scorer_and_parser_of_a_package_in_a_task_of_the_plan(command, tmp_path):
+    parts = {"like": "text", "scorer": "hello", "parser": "stars"}
+    makers.workspace(tmp_path, text_items(2), GREETER, task=parts)
+    code, _, errors = command("run", "plan.toml", "--trust-code")
+    assert code == 0, errors
+    assert [score["score"] for score in sealed(tmp_path)[0]] == [1, 1]
+
+
+def test_provider_bank_task_scorer_and_parser_of_a_package(package, tmp_path):
     (tmp_path / "q.txt").write_text("How are you?\nWho is there?\n")
     code, out, errors = medassay(
         package, tmp_path, "bank", "import", "lines", "q.txt", "--to", "bank"
     )
     assert code == 0, errors
     makers.write_models(tmp_path, GREETER)
-    (tmp_path / "plan.toml").write_text(f'banks = ["bank"]\nmodels = ["m"]\n{task}\n')
+    (tmp_path / "plan.toml").write_text('banks = ["bank"]\nmodels = ["m"]\ntask = "greeting"\n')
     code, _, errors = medassay(package, tmp_path, "run", "plan.toml")
     assert code in (2, 3)
     assert "--trust-code" in errors

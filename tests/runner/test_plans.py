@@ -188,7 +188,7 @@ def test_the_extraction_protocol_runs_with_scripted_models(tmp_path):
         entry.update(kept, provider="fake", script=script)
     (tmp_path / "slm_extraction_models.json").write_text(json.dumps(models))
     plan = tmp_path / "slm_extraction.toml"
-    plan.write_text((PLANS / "slm_extraction.toml").read_text())
+    plan.write_text("sample = 4\n" + (PLANS / "slm_extraction.toml").read_text())
     run = medassay.run(plan, secrets={})
     assert medassay.verify(run.path).ok
     rows = medassay.leaderboard(run).domains["overall"]
@@ -209,9 +209,9 @@ def test_the_protocol_of_the_suite_names_entries_that_exist():
 FIVE = ("DYSPNEA", "FATIGUE", "HYPERTENSION", "OBESITY", "PLEURAL EFFUSION")
 
 
-def healthbranches(data, folder):
-    """Copy the plans with the questions of the five conditions whose texts are here, and index
-    these.
+def healthbranches(data, folder, conditions=FIVE):
+    """Copy the plans with the questions of those of the five conditions whose texts are here, and
+    index these.
     """
     import asyncio
 
@@ -222,7 +222,7 @@ def healthbranches(data, folder):
 
     for name in ("healthbranches", "healthbranches_open"):
         bank = BANKS[name].load(data / "healthbranches")
-        records = [r for _, r in bank_records(bank) if r["condition"].upper() in FIVE]
+        records = [r for _, r in bank_records(bank) if r["condition"].upper() in conditions]
         card = {**bank.card, "domains": sorted({r["domain"] for r in records})}
         write_bank(folder / name, card, records)
     texts = data / "healthbranches" / "kgbase_excerpt"
@@ -256,7 +256,7 @@ def test_the_healthbranches_protocol_runs_with_scripted_models_and_asks_open_que
     from medassay.study.contexts import contexts_study
     from medassay.study.contexts_sheet import contexts_sheet
 
-    place = healthbranches(data, tmp_path)
+    place = healthbranches(data, tmp_path, FIVE[:2])
     models = json.loads((place / "healthbranches_models.json").read_text())
     for entry in models["models"]:
         script = {"letters": "hash", "reply": "Measure the pressure again."}

@@ -48,7 +48,7 @@ from medassay.runner.manifest import code_of_today
 from medassay.runner.revisions import other_revisions, revisions
 from medassay.storage.jsonl import line_parts
 from medassay.storage.merkle import Leaf, MerkleTree
-from medassay.storage.records import StoredTrial, read_stored_trials
+from medassay.storage.records import StoredTrial, read_scored_trials, read_stored_trials
 from medassay.storage.run import (
     JOURNALS,
     LEASES,
@@ -387,9 +387,9 @@ def _scores_beside(run: Run, *, same_parts: bool) -> Iterator[tuple[Trial, Trial
         checks = [pool.submit(_check_part, run.path, part, same_parts) for part in parts]
         try:
             last: TrialKey | tuple[()] = ()
-            for number, stored in enumerate(_stored(run, _WHOLE), 1):
-                last = _in_order(stored.trial, last, number)
-                yield stored.trial, stored.score
+            for number, (trial, score) in enumerate(read_scored_trials(run.path), 1):
+                last = _in_order(trial, last, number)
+                yield trial, score
             for check in checks:
                 if (outcome := check.result()) is not None:
                     raise Mismatch(outcome)
@@ -424,7 +424,7 @@ def _check_part(folder: Path, part: _LineRange, same_parts: bool) -> str | None:
 def _open_once(folder: Path) -> tuple[Run, RunItems]:
     """Return a run and its items, once in each process that helps."""
     run = open_run(folder)
-    return run, RunItems(folder, run.manifest.domains)
+    return run, RunItems(folder, run.manifest.domains, check=False)  # checked before they started
 
 
 def _check_deleted(trial_line: bytes, number: int) -> None:

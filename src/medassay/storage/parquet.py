@@ -12,7 +12,8 @@ from medassay.errors import IntegrityError, UnavailableError
 if TYPE_CHECKING:
     import duckdb
 
-_LINES = "format = 'newline_delimited', maximum_object_size = 268435456"
+_ROWS_AT_ONCE = 20_480  # in memory; a sixth of DuckDB's usual number, as texts may be long
+_SMALLEST = 1 << 20  # bytes of a line
 
 
 def has_parquet() -> bool:
@@ -64,7 +65,8 @@ def write_query(query: str, to: Path, *, asked_by: str, **values: Any) -> None:
 
     with _database().cursor() as base:
         try:
-            base.execute(f"COPY ({query}) TO {_quoted(to)} (FORMAT parquet)", values)
+            form = f"FORMAT parquet, ROW_GROUP_SIZE {_ROWS_AT_ONCE}"
+            base.execute(f"COPY ({query}) TO {_quoted(to)} ({form})", values)
         except duckdb.InvalidInputException as error:
             raise IntegrityError(str(error).partition("\n")[0]) from None
 
@@ -77,12 +79,22 @@ def json_lines(path: Path, types: Mapping[str, str]) -> str:
     types : column → type of DuckDB; keys that are not among them are left out
     """
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
-    return f"read_json({_quoted(path)}, columns = {{{columns}}}, records = true, {_LINES})"
+    return f"read_json({_file(path)}, columns = {{{columns}}}, records = true)"
 
 
 def json_texts(path: Path) -> str:
     """Return the lines of such a file as texts, in the column `json`, as a query names it."""
-    return f"read_json_objects({_quoted(path)}, {_LINES})"
+    return f"read_json_objects({_file(path)})"
+
+
+def _file(path: Path) -> str:
+    """Return a file of lines as the functions that read it take it; they set aside twice the room
+    of the longest line.
+    """
+    with path.open("rb") as lines:
+        longest = max(map(len, lines), default=0)
+    size = max(longest, _SMALLEST)
+    return f"{_quoted(path)}, format = 'newline_delimited', maximum_object_size = {size}"
 
 
 def _quoted(path: Path) -> str:
