@@ -133,6 +133,9 @@ def test_answers_in_parquet_are_those_of_the_run_with_their_hashes(publication):
 def test_the_archive_holds_all_data_with_sums_that_hold(publication):
     with zipfile.ZipFile(publication / "data/one.zip") as archive:
         names = set(archive.namelist())
+        for entry in archive.infolist():  # equal data, equal bytes, and everybody may read them
+            assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+            assert entry.external_attr >> 16 == 0o644
         sums = archive.read("one/SHA256SUMS").decode().splitlines()
         for line in sums:
             digest, name = line.split("  ", 1)

@@ -33,7 +33,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {  # of cells that hold no text
     "count": lambda cell: int(float(cell)),
     "yes or no": lambda cell: cell == "True",
 }
-_OLDEST = (1980, 1, 1, 0, 0, 0)  # the time of all files in an archive: equal data, equal bytes
+_LEVEL = 2  # of zlib: 9 % larger than at 6, in 40 % of the time
 
 
 def write_data(data: Path, board: Board, run: Run) -> None:
@@ -69,22 +69,16 @@ def write_archive(data: Path, publication: str) -> None:
     files = sorted(path for path in data.rglob("*") if path.is_file())
     names = [f"{publication}/{path.relative_to(data).as_posix()}" for path in files]
     sums = []
-    with zipfile.ZipFile(data / f"{publication}.zip", "x", zipfile.ZIP_DEFLATED) as archive:
+    place = data / f"{publication}.zip"
+    with zipfile.ZipFile(place, "x", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for path, name in zip(files, names, strict=True):
-            with (
-                path.open("rb") as source,
-                archive.open(_entry(name), "w", force_zip64=True) as target,
-            ):
+            with path.open("rb") as source, archive.open(name, "w", force_zip64=True) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
             sums.append(f"{file_sha256(path)}  {path.relative_to(data).as_posix()}\n")
-        archive.writestr(_entry(f"{publication}/{ARCHIVE_SUMS}"), "".join(sums))
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _OLDEST)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    return entry
+        with archive.open(f"{publication}/{ARCHIVE_SUMS}", "w") as target:
+            target.write("".join(sums).encode())
+        for entry in archive.infolist():
+            entry.external_attr = 0o644 << 16  # everybody may read what is unpacked
 
 
 def _types(columns: list[str]) -> dict[str, str]:
