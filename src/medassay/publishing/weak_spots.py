@@ -1,9 +1,12 @@
 """Where models fail: scores by category, and the lowest answers of each row."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from msgspec.structs import replace
+import numpy as np
+from numpy.typing import NDArray
 
 from medassay.bank.run_items import RunItems
 from medassay.core.records.trial import CellKey
@@ -17,20 +20,20 @@ from medassay.storage.run import Run
 _MOST_CATEGORIES = 40
 _MOST_TRIALS = 200_000  # above, every draw of every category would take minutes
 _SHOWN = 10
-_HELD = 20 * _SHOWN  # answers of a row that are held until they are sorted
 _LONGEST = 160  # characters of a question
 
 ItemKey = tuple[str, str]  # domain and id
 Row = tuple[str, str, str]  # model, setting, mode
-Order = tuple[float, bool, float, str, str]
 
 
 def category_scores(run: Run, items: RunItems) -> list[CategoryScore]:
     """Return the scores of each row by category; none where items have no categories, or more than
     anybody reads.
     """
+    if run.statistics.n_trials > _MOST_TRIALS:
+        return []
     categories = {item.category for item in items if item.category is not None}
-    if not 2 <= len(categories) <= _MOST_CATEGORIES or run.statistics.n_trials > _MOST_TRIALS:
+    if not 2 <= len(categories) <= _MOST_CATEGORIES:
         return []
     return [
         CategoryScore(
@@ -52,72 +55,87 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
 
     Answers at the better end of the scale are none. Baselines are no others, and have no list.
     """
-    baselines = run.manifest.baselines
-    parts = parts_of(items, run.manifest, task_of_run(run.manifest))
     scale_and_harm = {
-        (item.domain, item.id): (part.task.scale, item.harm)
-        for part in parts
-        for item in part.items
+        (domain, name): (part.task.scale, bool(harm))
+        for part in parts_of(items, run.manifest, task_of_run(run.manifest))
+        for domain in part.items.domains
+        for name, harm in zip(part.items.names(domain), part.items.harm[domain], strict=True)
     }
-    sums, counts = _by_item(run, baselines)
+    keys = sorted(scale_and_harm)
+    scales = [scale_and_harm[key][0] for key in keys]
+    sign = np.array([1.0 if scale.better == "high" else -1.0 for scale in scales])
+    best = np.array([scale.hi if scale.better == "high" else scale.lo for scale in scales])
+    is_harmful = np.array([scale_and_harm[key][1] for key in keys], dtype=bool)
+    rows, answers = _known_scores(run, {key: place for place, key in enumerate(keys)})
+    if not len(answers.score):
+        return {}
+    item, score = answers.item, answers.score
+    count = np.bincount(item)[item]
+    with np.errstate(invalid="ignore"):
+        others = (np.bincount(item, score)[item] - score) / (count - 1)  # NaN where there are none
+    order = np.lexsort(
+        (item, -sign[item] * np.nan_to_num(others), ~is_harmful[item], sign[item] * score)
+    )
+    order = order[(sign[item] * (score - best[item]) < 0)[order]]
+    lowest: dict[Row, list[WorstAnswer]] = {}
+    for number, row in enumerate(rows):
+        for at in order[answers.row[order] == number][:_SHOWN]:
+            domain, name = keys[item[at]]
+            scale = scales[item[at]]
+            answer = WorstAnswer(
+                domain=domain,
+                item=name,
+                repeat=answers.repeat[at],
+                position=answers.position[at],
+                question=_question(items, domain, name),
+                score=float(score[at]),
+                scale=(scale.ends[0], scale.ends[1]),
+                others=None if count[at] == 1 else float(others[at]),
+                harm=bool(is_harmful[item[at]]),
+            )
+            lowest.setdefault(row, []).append(answer)
+    return lowest
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Scores as columns: of which item and row, and where among the answers of their cell."""
+
+    item: NDArray[np.int64]
+    row: NDArray[np.int64]
+    score: NDArray[np.float64]
+    position: "array[int]"
+    repeat: "array[int]"
+
+
+def _known_scores(run: Run, places: Mapping[ItemKey, int]) -> tuple[list[Row], _Scores]:
+    """Return the rows that are no baselines, and all their scores that are known.
+
+    Parameters
+    ----------
+    places : of the items that are scored, by domain and id
+    """
+    baselines = run.manifest.baselines
+    rows: dict[Row, int] = {}
     positions: Counter[CellKey] = Counter()
-    answers_of: dict[Row, list[tuple[Order, WorstAnswer]]] = defaultdict(list)
-    last_orders: dict[Row, Order] = {}  # of the last that is shown, of all that were sorted
+    item, row, position, repeat = (array("q") for _ in range(4))
+    score = array("d")
     for line in read_scores(run.path):
-        position, key = positions[line.cell], (line.domain, line.item)
+        at = positions[line.cell]
         positions[line.cell] += 1
-        if line.score is None or key not in scale_and_harm or line.model in baselines:
+        place = places.get((line.domain, line.item))
+        if line.score is None or place is None or line.model in baselines:
             continue
-        scale, harm = scale_and_harm[key]
-        sign = 1.0 if scale.better == "high" else -1.0
-        if line.score * sign >= (scale.hi if scale.better == "high" else -scale.lo):
-            continue
-        others = (sums[key] - line.score) / (counts[key] - 1) if counts[key] > 1 else None
-        order = (sign * line.score, not harm, -sign * (others or 0.0), *key)
-        row = (line.model, line.setting, line.mode)
-        if row in last_orders and order >= last_orders[row]:
-            continue
-        answer = WorstAnswer(
-            domain=line.domain,
-            item=line.item,
-            repeat=line.repeat,
-            position=position,
-            question="",
-            score=line.score,
-            scale=(scale.ends[0], scale.ends[1]),
-            others=others,
-            harm=harm,
-        )
-        answers = answers_of[row]
-        answers.append((order, answer))
-        if len(answers) > _HELD:
-            _keep_lowest(answers)
-            last_orders[row] = answers[-1][0]
-    for answers in answers_of.values():
-        _keep_lowest(answers)
-    return {
-        row: [replace(answer, question=_question(items, answer)) for _, answer in answers]
-        for row, answers in answers_of.items()
-    }
+        item.append(place)
+        row.append(rows.setdefault((line.model, line.setting, line.mode), len(rows)))
+        score.append(line.score)
+        position.append(at)
+        repeat.append(line.repeat)
+    columns = _Scores(np.array(item), np.array(row), np.array(score), position, repeat)
+    return [*rows], columns
 
 
-def _by_item(run: Run, left_out: Collection[str]) -> tuple[dict[ItemKey, float], Counter[ItemKey]]:
-    """Return the sum and the number of all scores of each item, some models left out."""
-    sums: dict[ItemKey, float] = defaultdict(float)
-    counts: Counter[ItemKey] = Counter()
-    for line in read_scores(run.path):
-        if line.score is not None and line.model not in left_out:
-            sums[line.domain, line.item] += line.score
-            counts[line.domain, line.item] += 1
-    return sums, counts
-
-
-def _keep_lowest(answers: list[tuple[Order, WorstAnswer]]) -> None:
-    answers.sort(key=lambda entry: entry[0])
-    del answers[_SHOWN:]
-
-
-def _question(items: RunItems, answer: WorstAnswer) -> str:
+def _question(items: RunItems, domain: str, name: str) -> str:
     """Return the beginning of a question, "" of an item that is withheld or deleted."""
-    text = " ".join(str(items.record(answer.domain, answer.item).get("question") or "").split())
+    text = " ".join(str(items.record(domain, name).get("question") or "").split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
