@@ -6,14 +6,18 @@ import json
 import shutil
 from collections import Counter
 
+import msgspec
 import pytest
 from tests import makers
 from tests.study.silver_banks import GOOD, letters
 
 from medassay.bank.folder import load_bank
 from medassay.cli.main import call
+from medassay.core.records.model import ModelSpec
 from medassay.errors import IncompleteError, InputError
 from medassay.model.fake import Fake
+from medassay.prompt.render import load_template, render
+from medassay.runner.batch_prompts import UnusableReply, prompt_batch
 from medassay.study.silver import SilverOptions, write_silver
 
 
@@ -185,3 +189,39 @@ def test_verdicts_of_the_injection_study_can_be_asked_for_once_more(tmp_path, mo
         for line in path.read_text().splitlines()
     ]
     assert Counter(one["times"] for one in lines)[1] == 1
+
+
+class Twice(msgspec.Struct, frozen=True):
+    """Two subjects ask one prompt; "no" is of no use."""
+
+    study = "twice"
+    repeats = 2
+
+    def __len__(self):
+        return 2
+
+    def handle(self, subject):
+        return f"q.{subject}"
+
+    def first(self, subject):
+        return render(load_template("rephrase"), makers.item(id="q", domain="d", question="Why?"))
+
+    async def about(self, subject, ask):
+        reply = await ask(self.first(subject), repeat=subject % 2)
+        if reply.text == "no":
+            raise UnusableReply("it says no")
+        return reply.text
+
+
+def test_of_two_subjects_with_one_prompt_each_has_its_own_later_reply(tmp_path, calls):
+    replies = ["yes", "no", *["no"] * 999, "later"]  # the second is asked again as number 1001
+    spec = ModelSpec(id="m", provider="fake", location="local", script={"replies": {"q": replies}})
+
+    def ask(*again):
+        return prompt_batch("replies", Twice(), spec, secrets={}, workspace=tmp_path, again=again)
+
+    assert [finding.value for finding in ask()] == ["yes", None]
+    assert [finding.value for finding in ask("q.1")] == ["yes", "later"]
+    calls.clear()
+    assert [finding.value for finding in ask()] == ["yes", "later"]
+    assert not calls
