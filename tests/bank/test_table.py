@@ -474,3 +474,10 @@ def test_a_formula_with_an_empty_text_as_its_result_is_an_empty_cell(tmp_path):
             archive.writestr(part, data)
     [item] = load_table(path, {}, name="n", licence="x", domain="d").items
     assert (item.domain, item.reference) == ("d", "Das.")
+
+
+def test_a_number_in_json_that_not_every_program_reads_alike_is_refused_with_its_row(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text('id,question,gold_json\nr1,Read it.,"{""weight"": 9007199254740993}"\n')
+    with pytest.raises(InputError, match=r"row 2: column 'gold_json': .*integers up to 2\^53-1"):
+        load_table(path, {}, name="n", licence="x", domain="d", language="en")

@@ -20,6 +20,7 @@ from medassay.bank.table_columns import (
     key_of,
     looks_german,
 )
+from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject
@@ -232,7 +233,7 @@ def _tells_target(key: str) -> bool:
 
 def _document(text: str, where: str) -> dict[str, Any]:
     """Return the reference record in a cell."""
-    document = parse_json(text.encode(), where)
+    document = _json(text, where)
     if not isinstance(document, dict):
         raise InputError(f"{where}: expected a JSON object, the reference record of the text")
     return dict(document)
@@ -240,9 +241,19 @@ def _document(text: str, where: str) -> dict[str, Any]:
 
 def _list(text: str, where: str) -> list[Any]:
     if text.startswith("["):
-        listed: list[Any] = parse_json(text.encode(), where)
+        listed: list[Any] = _json(text, where)
         return listed
     return [part.strip() for part in text.split("|")]
+
+
+def _json(text: str, where: str) -> Any:
+    """Return the JSON value in a cell; refuse one that a bank cannot hold."""
+    value = parse_json(text.encode(), where)
+    try:
+        canonical(value)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return value
 
 
 def _options(
