@@ -73,6 +73,7 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     count = np.bincount(item)[item]
     with np.errstate(invalid="ignore"):
         others = (np.bincount(item, score)[item] - score) / (count - 1)  # NaN where there are none
+    # What is sorted by first stands last; the lines of a run are in order, and stay so.
     order = np.lexsort(
         (item, -sign[item] * np.nan_to_num(others), ~is_harmful[item], sign[item] * score)
     )

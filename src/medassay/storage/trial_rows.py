@@ -31,15 +31,20 @@ COLUMNS = (
     "order",
 )
 _FILES = {  # of a run → column that comes from it → its type in DuckDB
-    "trials": dict.fromkeys(COLUMNS, "VARCHAR") | {"repeat": "BIGINT", "order": "BIGINT[]"},
+    "trials": {
+        **dict.fromkeys(("domain", "model", "setting", "mode", "item"), "VARCHAR"),
+        **dict.fromkeys(("outcome", "value", "reason", "text"), "VARCHAR"),
+        "repeat": "BIGINT",
+        "order": "BIGINT[]",
+    },
     "scores": {"score": "DOUBLE", "because": "VARCHAR", "scorer": "VARCHAR"},
     "timings": {"seconds": "DOUBLE"},
 }
-_COMPUTED = {  # column → what it is in a query
+_EXPRESSIONS = {  # column → what it is in a query
+    **{name: f'{file}."{name}"' for file, types in _FILES.items() for name in types},
     "run": "$run",
     "order": f"""array_to_string([{LETTERS!r}[place + 1] for place in trials."order"], ' ')""",
     "sha256": "sha256(texts.json)",
-    **{name: f"{file}.{name}" for file in ("scores", "timings") for name in _FILES[file]},
 }
 
 
@@ -80,12 +85,12 @@ def write_trials(run: Run, columns: Collection[str], to: Path, *, asked_by: str)
     IntegrityError
         Naming the file and the line that is no record, or the file that has too few.
     """
-    names = ", ".join(f"""{_COMPUTED.get(n, f'trials."{n}"')} AS "{n}\"""" for n in columns)
+    expressions = ", ".join(f'{_EXPRESSIONS[name]} AS "{name}"' for name in columns)
     paths = {name: run.path / f"{name}.jsonl" for name in _FILES}
     _refuse_uneven(run)  # DuckDB would fill a shorter file with nulls
     tables = [f"{json_lines(path, _FILES[name])} AS {name}" for name, path in paths.items()]
     tables.append(f"{json_texts(paths['trials'])} AS texts")
-    query = f"SELECT {names} FROM {' POSITIONAL JOIN '.join(tables)}"
+    query = f"SELECT {expressions} FROM {' POSITIONAL JOIN '.join(tables)}"
     try:
         write_query(query, to, asked_by=asked_by, **({"run": run.id} if "run" in columns else {}))
     except IntegrityError:  # whose line may be one too many
