@@ -1,5 +1,8 @@
 """Trials as rows: what DuckDB writes of a run's files is what Python reads in them."""
 
+import errno
+from pathlib import Path
+
 import duckdb
 import pytest
 from hypothesis import given, settings
@@ -21,7 +24,7 @@ trials = st.fixed_dictionaries(
     optional={
         **dict.fromkeys(("value", "reason"), st.none() | texts),
         "text": texts,
-        "order": st.lists(st.integers(0, len(LETTERS) - 1), max_size=6),
+        "order": st.lists(st.integers(0, len(LETTERS) - 1), min_size=1, max_size=6),
         # what no column is made of
         "likelihoods": st.lists(st.dictionaries(texts, st.floats(-9, 9), max_size=2), max_size=2),
         "tool_use": st.dictionaries(texts, st.integers(0, 9), max_size=2),
@@ -32,6 +35,13 @@ scores = st.fixed_dictionaries(
     optional={"because": texts, "scorer": texts, "parts": st.dictionaries(texts, texts)},
 )
 timings = st.fixed_dictionaries({}, optional={"seconds": st.floats(0, 1e6)})
+
+
+LINE = (
+    dict.fromkeys(("domain", "model", "setting", "mode", "item", "outcome"), "x") | {"repeat": 0},
+    {"score": 1},
+    {"seconds": 2},
+)
 
 
 def run_of(folder, lines):
@@ -46,41 +56,68 @@ def run_of(folder, lines):
     return Run(folder)
 
 
+def rows_of(path):
+    """Return the rows of a table of trials."""
+    with duckdb.connect() as base:
+        rows = base.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+    return [dict(zip(TABLE, row, strict=True)) for row in rows]
+
+
+def with_second_line(folder, file, line):
+    """Return a run of two trials, the second line of one file as it is given."""
+    run = run_of(folder, [LINE, LINE])
+    first = (folder / f"{file}.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (folder / f"{file}.jsonl").write_bytes(first + line)
+    return run
+
+
 @settings(max_examples=30)
 @given(st.lists(st.tuples(trials, scores, timings), min_size=1, max_size=4))
 def test_duckdb_writes_the_rows_that_python_reads(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("it's a run")
     run = run_of(folder, lines)
     write_trials(run, TABLE, folder / "x.parquet", asked_by="a test")
-    with duckdb.connect() as base:
-        table = base.execute("SELECT * FROM read_parquet(?)", [str(folder / "x.parquet")])
-        written = [dict(zip(TABLE, row, strict=True)) for row in table.fetchall()]
-    assert written == list(trial_rows(run))
+    assert rows_of(folder / "x.parquet") == list(trial_rows(run))
 
 
-LINE = (
-    dict.fromkeys(("domain", "model", "setting", "mode", "item", "outcome"), "x") | {"repeat": 0},
-    {"score": 1},
-    {"seconds": 2},
-)
+@pytest.mark.parametrize("folder", ["a[1]b", "a*b?", "model=zz", "it's"])
+def test_a_folder_is_no_pattern_and_no_column(tmp_path, folder):
+    for name, domain in ((folder, "here"), ("a1b", "elsewhere"), ("azbq", "elsewhere")):
+        run = run_of(tmp_path / name, [({**LINE[0], "domain": domain}, *LINE[1:])])
+    run = Run(tmp_path / folder)
+    write_trials(run, TABLE, tmp_path / "x.parquet", asked_by="a test")
+    assert rows_of(tmp_path / "x.parquet") == list(trial_rows(run))
 
 
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("trials", b'{"domain":\n', "trials.jsonl line 2: not valid JSON"),
+        ("trials", b'{"domain":\n', "trials.jsonl line 2: not a JSON object"),
+        ("trials", b'{"domain":}\n', "trials.jsonl line 2: not valid JSON"),
         ("scores", b"[1]\n", "scores.jsonl line 2: not a JSON object"),
+        ("scores", b"\n", "scores.jsonl line 2: not a JSON object"),
+        ("scores", b"null\n", "scores.jsonl line 2: not a JSON object"),
+        ("scores", b' {"score":1}\n', "scores.jsonl line 2: not a JSON object"),
         ("timings", b'{"seconds":"\xff"}\n', "timings.jsonl line 2: not valid JSON"),
-        ("scores", b'{"score":"x"}\n', 'scores.jsonl.*"x"'),
-        ("timings", b"", "timings.jsonl: 1 lines; expected 2, one a trial"),
+        ("timings", b"", "timings.jsonl: 1 lines, and trials.jsonl has 2"),
     ],
 )
-def test_a_line_that_is_no_record_is_named_and_none_is_made_up(tmp_path, file, line, said):
-    run = run_of(tmp_path, [LINE, LINE])
-    first = (tmp_path / f"{file}.jsonl").read_bytes().splitlines(keepends=True)[0]
-    (tmp_path / f"{file}.jsonl").write_bytes(first + line)
+def test_a_line_that_is_no_record_is_named_and_no_row_is_made_of_it(tmp_path, file, line, said):
+    run = with_second_line(tmp_path, file, line)
     with pytest.raises(IntegrityError, match=said):
         write_trials(run, TABLE, tmp_path / "x.parquet", asked_by="a test")
-    if "score" not in line.decode(errors="replace"):
-        with pytest.raises(IntegrityError, match=said):
-            list(trial_rows(run))
+    with pytest.raises(IntegrityError, match=said):
+        list(trial_rows(run))
+
+
+def test_a_score_that_is_no_number_fits_no_column(tmp_path):
+    run = with_second_line(tmp_path, "scores", b'{"score":"x"}\n')
+    with pytest.raises(IntegrityError, match=r'scores\.jsonl.*"x"'):
+        write_trials(run, TABLE, tmp_path / "x.parquet", asked_by="a test")
+
+
+def test_a_disk_that_takes_no_more_is_named_as_such(tmp_path):
+    run = run_of(tmp_path, [LINE])
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_trials(run, TABLE, Path("/dev/full"), asked_by="a test")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/dev/full")

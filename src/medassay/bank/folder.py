@@ -124,7 +124,7 @@ class StoredItems(Sequence[Item]):
 
         Parameters
         ----------
-        check : False where this process has just written the file, from items that were checked
+        check : False where this process, or the one that started it, has checked the items before
         """
         seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
         last = ("", "")

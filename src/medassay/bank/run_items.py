@@ -14,7 +14,9 @@ from medassay.core.records.target import Form, Withheld
 from medassay.errors import IntegrityError
 
 T = TypeVar("T")
-_REMEMBERED = 32 << 20  # bytes of the file whose items are in memory, two or three times as much
+# Items stay in memory while they are fewer than this, or their lines shorter in all: in memory they
+# take two or three times as much.
+_REMEMBERED_ITEMS, _REMEMBERED_BYTES = 4096, 32 << 20
 
 
 class RunItems:
@@ -23,7 +25,7 @@ class RunItems:
     The file is sorted by domain and id, so an item's place in its domain is its place in the file
     less that of the domain's first item. `domains` gives each domain's bank version: clusters of
     two banks that happen to share a name are two clusters. With `check` False the items are not
-    checked: this process has just written them, and had checked them before.
+    checked: they were before, by this process or the one that started it.
     """
 
     def __init__(self, folder: Path, domains: Mapping[str, str], *, check: bool = True) -> None:
@@ -186,7 +188,7 @@ class RunItems:
         if (cached := cache.get(at)) is None:
             place = at if self._places is None else self._places[at]
             self._n_bytes += self._items.length(place)
-            if self._n_bytes > _REMEMBERED:
+            if len(cache) >= _REMEMBERED_ITEMS and self._n_bytes > _REMEMBERED_BYTES:
                 self._read.clear()
                 self._records.clear()
                 self._n_bytes = self._items.length(place)

@@ -30,6 +30,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
         return self.lo if self.floor is None else self.floor
 
     @property
+    def best(self) -> float:
+        """Return the end that no answer can be better than."""
+        return self.hi if self.better == "high" else self.lo
+
+    @property
     def worst(self) -> float:
         """Return the end that a missing answer gets."""
         return self.lo if self.better == "high" else self.hi

@@ -228,7 +228,9 @@ def _refuse_private(run: Run) -> None:
 
 
 def _secret_line(file: BinaryIO) -> int | None:
-    """Return the number of the first line that holds what looks like a secret, if one does."""
+    """Return the number of the first line that holds what looks like a secret, if one does; none of
+    the patterns reaches over the end of a line.
+    """
     first = 1
     while lines := file.readlines(_BLOCK):
         if has_secret(b"".join(lines)):  # which is several times as fast as line by line

@@ -64,22 +64,22 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     keys = sorted(scale_and_harm)
     scales = [scale_and_harm[key][0] for key in keys]
     sign = np.array([1.0 if scale.better == "high" else -1.0 for scale in scales])
-    best = np.array([scale.hi if scale.better == "high" else scale.lo for scale in scales])
+    best = np.array([scale.best for scale in scales])
     is_harmful = np.array([scale_and_harm[key][1] for key in keys], dtype=bool)
-    rows, answers = _known_scores(run, {key: place for place, key in enumerate(keys)})
+    answers = _known_scores(run, {key: place for place, key in enumerate(keys)})
     if not len(answers.score):
         return {}
     item, score = answers.item, answers.score
     count = np.bincount(item)[item]
     with np.errstate(invalid="ignore"):
         others = (np.bincount(item, score)[item] - score) / (count - 1)  # NaN where there are none
-    # What is sorted by first stands last; the lines of a run are in order, and stay so.
+    # lexsort sorts by its last key first, and is stable: equal answers keep the run's order.
     order = np.lexsort(
         (item, -sign[item] * np.nan_to_num(others), ~is_harmful[item], sign[item] * score)
     )
     order = order[(sign[item] * (score - best[item]) < 0)[order]]
     lowest: dict[Row, list[WorstAnswer]] = {}
-    for number, row in enumerate(rows):
+    for number, row in enumerate(answers.rows):
         for at in order[answers.row[order] == number][:_SHOWN]:
             domain, name = keys[item[at]]
             scale = scales[item[at]]
@@ -100,8 +100,11 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
 
 @dataclass(frozen=True)
 class _Scores:
-    """Scores as columns: of which item and row, and where among the answers of their cell."""
+    """Scores as columns: of which item and row, by number, and where among the answers of their
+    cell.
+    """
 
+    rows: list[Row]
     item: NDArray[np.int64]
     row: NDArray[np.int64]
     score: NDArray[np.float64]
@@ -109,8 +112,8 @@ class _Scores:
     repeat: "array[int]"
 
 
-def _known_scores(run: Run, places: Mapping[ItemKey, int]) -> tuple[list[Row], _Scores]:
-    """Return the rows that are no baselines, and all their scores that are known.
+def _known_scores(run: Run, places: Mapping[ItemKey, int]) -> _Scores:
+    """Return all scores that are known of rows that are no baselines.
 
     Parameters
     ----------
@@ -132,8 +135,7 @@ def _known_scores(run: Run, places: Mapping[ItemKey, int]) -> tuple[list[Row], _
         score.append(line.score)
         position.append(at)
         repeat.append(line.repeat)
-    columns = _Scores(np.array(item), np.array(row), np.array(score), position, repeat)
-    return [*rows], columns
+    return _Scores([*rows], np.array(item), np.array(row), np.array(score), position, repeat)
 
 
 def _question(items: RunItems, domain: str, name: str) -> str:

@@ -1,5 +1,8 @@
 """Tables as Parquet, by DuckDB."""
 
+import errno
+import glob
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _ROWS_AT_ONCE = 20_480  # in memory; a sixth of DuckDB's usual number, as texts may be long
-_SMALLEST = 1 << 20  # bytes of a line
+_LEAST_LIMIT = 1 << 20  # bytes of the longest line, as DuckDB is told
 
 
 def has_parquet() -> bool:
@@ -22,6 +25,22 @@ def has_parquet() -> bool:
         return find_spec("duckdb") is not None
     except ValueError:  # it was taken out of this process
         return False
+
+
+def require_parquet(asked_by: str) -> None:
+    """Refuse where Parquet cannot be written.
+
+    Parameters
+    ----------
+    asked_by : option that needs it, as the error names it
+
+    Raises
+    ------
+    UnavailableError
+        When DuckDB is not installed.
+    """
+    if not has_parquet():
+        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
 
 
 def write_parquet(
@@ -38,14 +57,18 @@ def write_parquet(
     ------
     UnavailableError
         When DuckDB is not installed.
+    OSError
+        Naming the file, when the disk takes no more of it.
     """
+    require_parquet(asked_by)
     lines = to.with_suffix(".rows")
     write_lines(lines, ({name: row.get(name) for name in types} for row in rows))
-    write_query(f"SELECT * FROM {json_lines(lines, types)}", to, asked_by=asked_by)
+    _, longest = measure_lines(lines)
+    write_query(f"SELECT * FROM {json_lines(lines, types, longest)}", to)
     lines.unlink()
 
 
-def write_query(query: str, to: Path, *, asked_by: str, **values: Any) -> None:
+def write_query(query: str, to: Path, **values: Any) -> None:
     """Write what a query of DuckDB gives as a Parquet file.
 
     Parameters
@@ -54,51 +77,76 @@ def write_query(query: str, to: Path, *, asked_by: str, **values: Any) -> None:
 
     Raises
     ------
-    UnavailableError
-        When DuckDB is not installed.
     IntegrityError
-        When a file of `json_lines` holds a line that is none of the table's.
+        When a file of `json_lines` holds a line that is none of the table's; its number may be one
+        too high.
+    OSError
+        Naming the file, when the disk takes no more of it.
     """
-    if not has_parquet():
-        raise UnavailableError(f"{asked_by} needs DuckDB: pip install 'medassay[data]'")
     import duckdb
 
+    form = f"FORMAT parquet, ROW_GROUP_SIZE {_ROWS_AT_ONCE}"
     with _database().cursor() as base:
         try:
-            form = f"FORMAT parquet, ROW_GROUP_SIZE {_ROWS_AT_ONCE}"
-            base.execute(f"COPY ({query}) TO {_quoted(to)} ({form})", values)
+            base.execute(f"COPY ({query}) TO {_quoted(str(to))} ({form})", values)
         except duckdb.InvalidInputException as error:
             raise IntegrityError(str(error).partition("\n")[0]) from None
+        except duckdb.IOException as error:  # which has no number of its own
+            full = os.strerror(errno.ENOSPC)
+            number = errno.ENOSPC if full in str(error) else errno.EIO
+            raise OSError(number, os.strerror(number), str(to)) from None
 
 
-def json_lines(path: Path, types: Mapping[str, str]) -> str:
+def measure_lines(path: Path) -> tuple[int, int]:
+    """Return how many lines a file of JSON objects has, and the bytes of the longest.
+
+    Raises
+    ------
+    IntegrityError
+        Naming the first line that is blank or no object: DuckDB would pass over the one, and make a
+        row of nulls of another.
+    """
+    n_lines = longest = 0
+    with path.open("rb") as file:
+        for n_lines, line in enumerate(file, 1):
+            if not (line.startswith(b"{") and line.endswith((b"}\n", b"}"))):
+                raise IntegrityError(f"{path.name} line {n_lines}: not a JSON object")
+            longest = max(longest, len(line))
+    return n_lines, longest
+
+
+def json_lines(path: Path, types: Mapping[str, str], longest: int) -> str:
     """Return the table in a file of JSON objects, one a line, as a query names it.
 
     Parameters
     ----------
     types : column → type of DuckDB; keys that are not among them are left out
+    longest : bytes of the longest line
     """
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
-    return f"read_json({_file(path)}, columns = {{{columns}}}, records = true)"
+    return f"read_json({_source(path, longest)}, columns = {{{columns}}}, records = true)"
 
 
-def json_texts(path: Path) -> str:
+def json_texts(path: Path, longest: int) -> str:
     """Return the lines of such a file as texts, in the column `json`, as a query names it."""
-    return f"read_json_objects({_file(path)})"
+    return f"read_json_objects({_source(path, longest)})"
 
 
-def _file(path: Path) -> str:
-    """Return a file of lines as the functions that read it take it; they set aside twice the room
-    of the longest line.
+def _source(path: Path, longest: int) -> str:
+    """Return a file of lines as the functions that read it take it.
+
+    They take a path for a pattern and `name=value` in it for a column, unless told otherwise, and
+    set aside memory for twice the longest line.
     """
-    with path.open("rb") as lines:
-        longest = max(map(len, lines), default=0)
-    size = max(longest, _SMALLEST)
-    return f"{_quoted(path)}, format = 'newline_delimited', maximum_object_size = {size}"
+    size = max(longest, _LEAST_LIMIT)
+    return (
+        f"{_quoted(glob.escape(str(path)))}, format = 'newline_delimited',"
+        f" maximum_object_size = {size}, hive_partitioning = false"
+    )
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 @cache

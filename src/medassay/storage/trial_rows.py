@@ -9,7 +9,13 @@ from medassay.core.records.item import banked_letters
 from medassay.core.records.target import LETTERS
 from medassay.errors import IntegrityError
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.parquet import json_lines, json_texts, write_query
+from medassay.storage.parquet import (
+    json_lines,
+    json_texts,
+    measure_lines,
+    require_parquet,
+    write_query,
+)
 from medassay.storage.run import Run
 
 COLUMNS = (
@@ -55,9 +61,10 @@ def trial_rows(run: Run) -> Iterator[dict[str, Any]]:
     Raises
     ------
     IntegrityError
-        Naming the file and the line that is no record, or the file that has too few.
+        Naming the file and the line that is no record, or the file that has another number of lines
+        than there are trials.
     """
-    _refuse_uneven(run)
+    _longest_lines(run)
     with (run.path / "trials.jsonl").open("rb") as lines:
         digests = (sha256_hex(line.removesuffix(b"\n")) for line in lines)
         files = (read_jsonl(run.path / f"{name}.jsonl") for name in _FILES)
@@ -83,29 +90,35 @@ def write_trials(run: Run, columns: Collection[str], to: Path, *, asked_by: str)
     UnavailableError
         When DuckDB is not installed.
     IntegrityError
-        Naming the file and the line that is no record, or the file that has too few.
+        As `trial_rows`.
+    OSError
+        Naming the file, when the disk takes no more of it.
     """
-    expressions = ", ".join(f'{_EXPRESSIONS[name]} AS "{name}"' for name in columns)
+    require_parquet(asked_by)
+    longest = _longest_lines(run)
     paths = {name: run.path / f"{name}.jsonl" for name in _FILES}
-    _refuse_uneven(run)  # DuckDB would fill a shorter file with nulls
-    tables = [f"{json_lines(path, _FILES[name])} AS {name}" for name, path in paths.items()]
-    tables.append(f"{json_texts(paths['trials'])} AS texts")
+    tables = [f"{json_lines(paths[n], types, longest[n])} AS {n}" for n, types in _FILES.items()]
+    tables.append(f"{json_texts(paths['trials'], longest['trials'])} AS texts")
+    expressions = ", ".join(f'{_EXPRESSIONS[name]} AS "{name}"' for name in columns)
     query = f"SELECT {expressions} FROM {' POSITIONAL JOIN '.join(tables)}"
     try:
-        write_query(query, to, asked_by=asked_by, **({"run": run.id} if "run" in columns else {}))
-    except IntegrityError:  # whose line may be one too many
+        write_query(query, to, **({"run": run.id} if "run" in columns else {}))
+    except IntegrityError:  # the line that DuckDB names may be one too high
         for _ in trial_rows(run):
             pass
         raise
 
 
-def _refuse_uneven(run: Run) -> None:
-    n_trials = _n_lines(run.path / "trials.jsonl")
-    for name in _FILES:
-        if (n_lines := _n_lines(run.path / f"{name}.jsonl")) != n_trials:
-            raise IntegrityError(f"{name}.jsonl: {n_lines} lines; expected {n_trials}, one a trial")
-
-
-def _n_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
+def _longest_lines(run: Run) -> dict[str, int]:
+    """Return file → bytes of its longest line, where each file has a line for each trial: DuckDB
+    would fill a shorter one with nulls.
+    """
+    measures = {name: measure_lines(run.path / f"{name}.jsonl") for name in _FILES}
+    n_trials, _ = measures["trials"]
+    for name, (n_lines, _) in measures.items():
+        if n_lines != n_trials:
+            raise IntegrityError(
+                f"{name}.jsonl: {n_lines} lines, and trials.jsonl has {n_trials}; expected one for"
+                " each trial"
+            )
+    return {name: longest for name, (_, longest) in measures.items()}

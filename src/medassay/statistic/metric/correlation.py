@@ -101,15 +101,15 @@ def kendall(columns: ArrayLike) -> Correlations:
 
 
 def _kendall_of_few(table: NDArray[np.float64]) -> Correlations:
-    """Return the same for few rows, whose pairs are few: SciPy takes a millisecond for each two
-    columns.
+    """Return Kendall's tau-b of a table of few rows, from all pairs of rows: SciPy takes a
+    millisecond for each two columns.
     """
     n, k = table.shape
     is_known = (~np.isnan(table)).astype(np.float64)
     # Of two columns, over the pairs of rows that have both: pairs of one order less pairs of
     # opposite orders, and those that are no tie in the first. Whole numbers, so sums are exact.
     balance, untied = np.zeros((k, k)), np.zeros((k, k))
-    at_once = max(1, _CELLS // (n * k)) if n else 1
+    at_once = max(1, _CELLS // max(1, n * k))
     for at in range(0, n, at_once):
         rows = slice(at, at + at_once)
         later = np.arange(n) > np.arange(n)[rows, None]  # each pair of rows once
