@@ -16,9 +16,13 @@ N = 30
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("w")
-    return medassay.run(
-        makers.workspace(folder, makers.many_items(N), makers.fake(letters="hash")), secrets={}
-    )
+    items = [*makers.many_items(N), *makers.many_items(N, "tax")]
+    for item in items:
+        item["id"] = f"{item['domain']}-{item['id']}"
+    makers.write_bank(folder / "bank", items, domains=("law", "tax"))
+    makers.write_models(folder, makers.fake(letters="hash"))
+    plan = makers.write_plan(folder, models=["m"])
+    return medassay.run(plan, secrets={})
 
 
 @pytest.fixture
@@ -35,14 +39,16 @@ def reads(monkeypatch):
     return counts
 
 
-def looked_up(run):
+def looked_up(run, *domains):
+    """Look up each item three times, domain by domain; return how many were in memory at most."""
     items = RunItems(run.path, run.manifest.domains)
     in_memory = 0
-    for _ in range(3):
-        for name in items.names("law"):
-            assert items.get("law", name).id == name
-            assert items.record("law", name)["id"] == name
-            in_memory = max(in_memory, len(items._read), len(items._records))
+    for domain in domains:
+        for _ in range(3):
+            for name in items.names(domain):
+                assert items.get(domain, name).id == name
+                assert items.record(domain, name)["id"] == name
+                in_memory = max(in_memory, len(items._read), len(items._records))
     return in_memory
 
 
@@ -52,12 +58,19 @@ def test_items_that_fit_by_number_or_by_size_are_read_once(
 ):
     monkeypatch.setattr(run_items, "_REMEMBERED_ITEMS", n_items)
     monkeypatch.setattr(run_items, "_REMEMBERED_BYTES", n_bytes)
-    assert looked_up(run) == N
+    assert looked_up(run, "law") == N
     assert set(reads.values()) == {2}  # as an item, and as its object
 
 
-def test_of_items_that_fit_neither_way_only_some_stay_in_memory(run, reads, monkeypatch):
+def test_of_items_that_fit_neither_way_the_first_stay_in_memory(run, reads, monkeypatch):
     monkeypatch.setattr(run_items, "_REMEMBERED_ITEMS", 4)
     monkeypatch.setattr(run_items, "_REMEMBERED_BYTES", 0)
-    assert looked_up(run) == 4
-    assert set(reads.values()) == {6}
+    assert looked_up(run, "law") == 4
+    assert Counter(reads.values()) == {2: 4, 6: N - 4}
+
+
+def test_items_of_the_next_domain_take_the_place_of_those_before(run, reads, monkeypatch):
+    monkeypatch.setattr(run_items, "_REMEMBERED_ITEMS", 4)
+    monkeypatch.setattr(run_items, "_REMEMBERED_BYTES", 0)
+    assert looked_up(run, "law", "tax") == 4
+    assert Counter(reads.values()) == {2: 8, 6: 2 * N - 8}

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Sized
 from copy import copy
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +36,7 @@ class RunItems:
         self._read: dict[int, Item] = {}
         self._records: dict[int, ItemObject] = {}
         self._n_bytes = 0  # of the lines of these two
+        self._domain = ""  # of the last that was remembered
         self._withheld: dict[int, Form] = {}  # position → form, of items that are not here
         self.clusters: dict[str, array[int]] = {}
         self.synthetic: dict[str, array[int]] = {}
@@ -185,12 +186,21 @@ class RunItems:
 
     def _lately(self, cache: dict[int, T], read: Callable[[int], T], domain: str, name: str) -> T:
         at = self.position(domain, name)
-        if (cached := cache.get(at)) is None:
-            place = at if self._places is None else self._places[at]
+        if (cached := cache.get(at)) is not None:
+            return cached
+        place = at if self._places is None else self._places[at]
+        entry = read(place)
+        if self._is_full(cache) and domain != self._domain:
+            self._read.clear()
+            self._records.clear()
+            self._n_bytes = 0
+        # Trials stand model by model: of a domain that does not fit, the first items stay, so that
+        # each model finds these; the newest would be gone whenever they are asked for.
+        if not self._is_full(cache):
+            self._domain = domain
             self._n_bytes += self._items.length(place)
-            if len(cache) >= _REMEMBERED_ITEMS and self._n_bytes > _REMEMBERED_BYTES:
-                self._read.clear()
-                self._records.clear()
-                self._n_bytes = self._items.length(place)
-            cached = cache[at] = read(place)
-        return cached
+            cache[at] = entry
+        return entry
+
+    def _is_full(self, cache: Sized) -> bool:
+        return len(cache) >= _REMEMBERED_ITEMS and self._n_bytes > _REMEMBERED_BYTES
