@@ -1,8 +1,8 @@
 """Recompute everything that a sealed run says, and name the first record that differs.
 
-Hashes are always checked. Answers, scores, verdicts and intervals are recomputed where the parts of
-the method that made them have the revision that they have here; otherwise the report says which
-differ: "not recomputed: parser choice/2, here choice/3".
+Hashes are always checked (`sealed_files.py`). Answers, scores, verdicts and intervals are recomputed
+where the parts of the method that made them have the revision that they have here; otherwise the
+report says which differ: "not recomputed: parser choice/2, here choice/3".
 """
 
 import math
@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from medassay.bank.run_items import RunItems
-from medassay.core.canonical import canonical, sha256_hex
+from medassay.core.canonical import canonical
 from medassay.core.json import parse_record
 from medassay.core.records.completion import Completion
 from medassay.core.records.item import Item
@@ -30,40 +30,23 @@ from medassay.core.records.target import Withheld
 from medassay.core.records.task import Task
 from medassay.core.records.trial import Trial, TrialKey
 from medassay.core.revision import without_hash
-from medassay.core.wording import counted
 from medassay.errors import IncompleteError, MedassayError
 from medassay.judging.queue import must_judge
 from medassay.kinds.catalog import parser_of, public_parts, task_of_run
 from medassay.kinds.read_answer import prompt_as_shown, read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.statistics import RunStatistics
-from medassay.own_code.kept import FOLDER, check_kept, not_executed, recalled_where_kept
-from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS, item_of
+from medassay.own_code.kept import not_executed, recalled_where_kept
+from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
-from medassay.publishing.tombstone import AmendedFile, read_tombstones
-from medassay.publishing.tree import files_in
+from medassay.publishing.sealed_files import check_joined, check_root, check_run_sums, check_seal
 from medassay.runner.finish import read_judgements
 from medassay.runner.manifest import code_of_today
 from medassay.runner.revisions import other_revisions, revisions
 from medassay.storage.jsonl import line_parts
-from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.records import StoredTrial, read_scored_trials, read_stored_trials
-from medassay.storage.run import (
-    JOURNALS,
-    LEASES,
-    LOCK,
-    SEAL,
-    SUMS,
-    TOMBSTONES,
-    Run,
-    as_leaf,
-    file_sha256,
-    open_run,
-    read_document,
-    sealed_records,
-    trial_cell,
-)
+from medassay.storage.run import SEAL, SUMS, Run, open_run
 from medassay.summary.leaderboard import without_judging
 
 TOLERANCE = 1e-9
@@ -90,9 +73,9 @@ def verify_run(folder: Path, *, trust_code: bool = False) -> VerificationReport:
             f"{folder}: the run is not finished; only sealed runs can be verified"
         )
     steps = (
-        ("seal", _check_seal),
-        ("files", _check_run_sums),
-        ("records", _check_root),
+        ("seal", check_seal),
+        ("files", check_run_sums),
+        ("records", check_root),
         ("content", partial(_check_content, trust_code=trust_code)),
     )
     for name, step in steps:
@@ -100,121 +83,8 @@ def verify_run(folder: Path, *, trust_code: bool = False) -> VerificationReport:
             return report
     joined = Run(folder)
     if joined.manifest.joined is not None and joined.seal.withheld is None:
-        report.check("members", partial(_check_joined, folder))
+        report.check("members", partial(check_joined, folder))
     return report
-
-
-def _check_seal(folder: Path) -> str:
-    if not (folder / SEAL).is_file():
-        raise Mismatch(f"{SEAL}: missing")
-    seal = read_document(folder / SEAL)
-    stated_hash = seal.pop("hash", None)
-    if (
-        sha256_hex(canonical(seal)) != stated_hash
-        or (folder / SEAL).read_bytes() != canonical({**seal, "hash": stated_hash}) + b"\n"
-    ):
-        raise Mismatch(f"{SEAL}: its content does not have its own hash")
-    if not (folder / SUMS).is_file() or file_sha256(folder / SUMS) != seal["sums_sha256"]:
-        raise Mismatch(f"{SUMS}: not the file that was sealed")
-    return f"seal {stated_hash[:16]}"
-
-
-def _check_run_sums(folder: Path) -> str:
-    if (folder / FOLDER).is_dir():
-        manifest = Run(folder).manifest
-        code = None if manifest.own_code is None else manifest.own_code.own_code
-        if (wrong := check_kept(folder, code)) is not None:
-            raise Mismatch(wrong)
-    return check_sums(folder, folder / SUMS, of_run=True)
-
-
-def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
-    """Check a folder against a list of sums: every file listed, no other, each as it was."""
-    if not sums.is_file():
-        raise Mismatch(f"{sums.name}: missing")
-    listed: dict[str, str] = {}
-    for line in sums.read_text(encoding="utf-8").splitlines():
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    own_files = {sums.relative_to(folder).as_posix()}
-    if of_run:
-        own_files |= {SEAL, TOMBSTONES}
-    amended = read_tombstones(folder).files if of_run else {}
-    # What a kill just behind the seal leaves is no part of the run; `run` removes it.
-    work = (*JOURNALS, LEASES, FOLDER) if of_run else ()
-    present = files_in(folder, may_be_empty=work) - own_files
-    unfinished = tuple(f"{name}/" for name in work)
-    present = {n for n in present if not (of_run and n == LOCK) and not n.startswith(unfinished)}
-    for name in sorted(listed.keys() | present):
-        if name not in present:
-            raise Mismatch(f"{name}: missing")
-        if name not in listed:
-            raise Mismatch(f"{name}: not among the files of {sums.name}")
-        now = file_sha256(folder / name)
-        amendment = AmendedFile(sealed=listed[name], now=now)
-        if amendment != amended.get(name) and now != listed[name]:
-            raise Mismatch(_changed_record(folder / name, name))
-    return f"{len(listed)} files" + (f", {len(amended)} with tombstones" if amended else "")
-
-
-def _changed_record(path: Path, name: str) -> str:
-    """Name the file, and where its lines are canonical records the first that is none."""
-    if path.suffix == ".jsonl":
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    is_canonical = canonical(parse_record(line, name)) + b"\n" == line
-                except (ValueError, MedassayError):
-                    is_canonical = False
-                if not is_canonical:
-                    return f"{name} line {number}: not the record that was sealed"
-    return f"{name}: its bytes are not those that were sealed"
-
-
-def _check_root(folder: Path) -> str:
-    seal = Run(folder).seal
-    deleted = read_tombstones(folder).items
-
-    def leaves() -> Iterator[bytes]:
-        for name, number, line in sealed_records(folder):
-            leaf = as_leaf(line)
-            if isinstance(leaf, Leaf):
-                record = parse_record(line, f"{name} line {number}")
-                if item_of(record) not in deleted:
-                    raise Mismatch(
-                        f"{name} line {number}: a tombstone that {TOMBSTONES} does not list"
-                    )
-            yield leaf
-
-    tree = MerkleTree()
-    tree.extend(leaves())
-    root, count = tree.root().hex(), tree.count
-    if (root, count) != (seal.root, seal.count):
-        raise Mismatch(
-            f"trials.jsonl, scores.jsonl: {count} records with root {root[:16]}, sealed were"
-            f" {seal.count} with {seal.root[:16]}"
-        )
-    deleted_text = f"; {counted(len(deleted), 'item')} deleted, see {TOMBSTONES}" if deleted else ""
-    return f"{counted(count, 'record')}, root {root[:16]}{deleted_text}"
-
-
-def _check_joined(folder: Path) -> str:
-    """Check that the records of each member of a joined run are those that were sealed with it."""
-    run = open_run(folder)
-    members = run.manifest.joined or []
-    trees = [MerkleTree() for _ in members]
-    owner = {
-        cell: tree for member, tree in zip(members, trees, strict=True) for cell in member.cells
-    }
-    for name, number, line in sealed_records(folder):
-        cell = trial_cell(parse_record(line, f"{name} line {number}"))
-        if cell not in owner:
-            raise Mismatch(f"{name} line {number}: of no run that was joined")
-        owner[cell].add(as_leaf(line))
-    for member, tree in zip(members, trees, strict=True):
-        if tree.root().hex() != member.root:
-            raise Mismatch(f"run {member.run}: the records joined here have another root")
-    return f"{len(members)} runs, each with its own root"
 
 
 def _check_content(folder: Path, *, trust_code: bool = False) -> str:

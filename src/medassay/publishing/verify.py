@@ -26,9 +26,10 @@ from medassay.publishing.history import (
     site_sums,
     site_words,
 )
-from medassay.publishing.recompute import check_sums, verify_run
+from medassay.publishing.recompute import verify_run
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reruns import RERUNS, read_reruns, reruns_in_series
+from medassay.publishing.sealed_files import check_sums
 from medassay.publishing.tree import files_in, of_the_host
 from medassay.publishing.trend import TREND, extended, read_trend, series_of
 from medassay.report.site import site_files
