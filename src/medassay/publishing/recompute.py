@@ -1,7 +1,7 @@
 """Recompute everything that a sealed run says, and name the first record that differs.
 
-Hashes are always checked (`sealed_files.py`). Answers, scores, verdicts and intervals are recomputed
-where the parts of the method that made them have the revision that they have here; otherwise the
+Hashes are always checked (`sealed_files.py`). Answers, scores, verdicts and intervals are computed
+again where the parts of the method that made them have the revision that they have here; else the
 report says which differ: "not recomputed: parser choice/2, here choice/3".
 """
 
