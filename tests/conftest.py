@@ -1,4 +1,5 @@
 import asyncio
+import atexit
 import gc
 import json
 import os
@@ -91,9 +92,10 @@ def pytest_collection_finish():
 
 def pytest_sessionfinish():
     # What a last look for circles finds is told; pytest then looks five times more, through all that
-    # a whole suite has loaded.
+    # a whole suite has loaded. At the very end DuckDB would take what is not freed for a leak.
     gc.collect()
     gc.freeze()
+    atexit.register(gc.unfreeze)
 
 
 def absent(reason):
