@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
@@ -102,10 +102,11 @@ def bank_stats(bank: Bank, statistics: ItemStats | None = None) -> dict[str, Any
     }
 
 
-def item_stats(items: Sequence[Item]) -> ItemStats:
-    """Return counts, lengths, vocabulary, keys and decision paths of some items.
+def item_stats(items: Iterable[Item]) -> ItemStats:
+    """Return counts, lengths, vocabulary, keys and decision paths of some items, at least one.
 
-    Token counts name their tokenizer, since lengths differ between tokenizers.
+    Token counts name their tokenizer, since lengths differ between tokenizers. Items are read once,
+    since those of a large run come from its file.
     """
     by: dict[str, Counter[str]] = {
         name: Counter()
@@ -125,6 +126,7 @@ def item_stats(items: Sequence[Item]) -> ItemStats:
     conditions: set[str] = set()
     leaves: set[tuple[str, str]] = set()
     paths: set[str] = set()
+    path_counts = PathCounts()
     clusters: Counter[str] = Counter()
     question_lengths: list[int] = []
     answer_lengths: list[int] = []
@@ -144,10 +146,11 @@ def item_stats(items: Sequence[Item]) -> ItemStats:
         if item.path:
             paths.add(item.path)
             leaves.add((item.condition or "", leaf_of(item)))
+        path_counts.add(item)
         if item.cluster:
             clusters[item.cluster] += 1
     return ItemStats(
-        items=len(items),
+        items=len(question_lengths),
         by={name: dict(sorted(counter.items())) for name, counter in by.items() if counter},
         tokens=TokenStats(
             question=_lengths(question_lengths),
@@ -160,7 +163,7 @@ def item_stats(items: Sequence[Item]) -> ItemStats:
         conditions=len(conditions),
         leaves=len(leaves),
         paths=len(paths),
-        categories=path_counts(items) if paths else {},
+        categories=path_counts.by_category() if paths else {},
     )
 
 
@@ -172,34 +175,42 @@ def leaf_of(item: Item) -> str:
     return " ".join(leaf.casefold().split())
 
 
-def path_counts(items: Sequence[Item]) -> dict[str, CategoryPaths]:
-    """Return category → questions, conditions, leaves, paths of the items with decision paths.
+class PathCounts:
+    """Category → questions, conditions, leaves, paths of items with decision paths.
 
     The quiz and the open form of a question are one question; leaves are distinct within their
     condition. Published tables that count leaves by category have rows that exceed the bound.
     """
-    questions: dict[str, set[str]] = {}
-    conditions: dict[str, set[str]] = {}
-    leaves: dict[str, set[tuple[str, str]]] = {}
-    ways: dict[str, set[tuple[str, str]]] = {}
-    for item in items:
-        if item.path is not None:
-            category, condition = item.category or item.domain, item.condition or ""
-            questions.setdefault(category, set()).add(item.question)
-            conditions.setdefault(category, set()).add(condition)
-            leaves.setdefault(category, set()).add((condition, leaf_of(item)))
-            ways.setdefault(category, set()).add((condition, item.path))
-    return {
-        category: CategoryPaths(
-            questions=len(questions_of),
-            conditions=len(conditions[category]),
-            leaves=len(leaves[category]),
-            paths=len(ways[category]),
-            most_by_leaves=most_by_leaves(len(leaves[category])),
-            exceeds_bound=len(questions_of) > most_by_leaves(len(leaves[category])),
-        )
-        for category, questions_of in sorted(questions.items())
-    }
+
+    def __init__(self) -> None:
+        self._questions: dict[str, set[str]] = {}
+        self._conditions: dict[str, set[str]] = {}
+        self._leaves: dict[str, set[tuple[str, str]]] = {}
+        self._paths: dict[str, set[tuple[str, str]]] = {}
+
+    def add(self, item: Item) -> None:
+        """Count an item; one without a path counts nothing."""
+        if item.path is None:
+            return
+        category, condition = item.category or item.domain, item.condition or ""
+        self._questions.setdefault(category, set()).add(item.question)
+        self._conditions.setdefault(category, set()).add(condition)
+        self._leaves.setdefault(category, set()).add((condition, leaf_of(item)))
+        self._paths.setdefault(category, set()).add((condition, item.path))
+
+    def by_category(self) -> dict[str, CategoryPaths]:
+        """Return category → its counts, in the order of their names."""
+        return {
+            category: CategoryPaths(
+                questions=len(questions),
+                conditions=len(self._conditions[category]),
+                leaves=len(self._leaves[category]),
+                paths=len(self._paths[category]),
+                most_by_leaves=most_by_leaves(len(self._leaves[category])),
+                exceeds_bound=len(questions) > most_by_leaves(len(self._leaves[category])),
+            )
+            for category, questions in sorted(self._questions.items())
+        }
 
 
 def most_by_leaves(leaves: int) -> int:

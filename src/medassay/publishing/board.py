@@ -1,7 +1,7 @@
 """A sealed run made ready for pages: rankings, answers with their verdicts, failures, times."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -47,6 +47,9 @@ _CELL_PAGES = 5000
 _MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte
 _EXAMPLES = 3
+# Pairs of properties by which the items of a bank are drawn: by year where any item has one.
+_BY_YEAR = ("year", "category")
+_BY_DOMAIN = ("domain", "form")
 _Said = Callable[[TrialKey], list[VerdictObject]]  # key of a trial → verdicts on it
 
 
@@ -157,9 +160,9 @@ def _banks(run: Run, items: RunItems) -> list[ShownBank]:
     for bank, card in zip(run.manifest.banks, cards, strict=True):
         own_items = items.of(domains.get(bank.version, ()), public=False)
         public = items.of(domains.get(bank.version, ()), public=True)
-        stats = item_stats(public) if public else None
-        by_year = stats is not None and "year" in stats.by
-        over, by = ("year", "category") if by_year else ("domain", "form")
+        pairs = {names: Counter[tuple[str, ...]]() for names in (_BY_YEAR, _BY_DOMAIN)}
+        stats = item_stats(_counted(public, pairs)) if public else None
+        over, by = _BY_YEAR if stats is not None and "year" in stats.by else _BY_DOMAIN
         examples = [items.record(i.domain, i.id) for i in public[:_EXAMPLES] if i.question]
         banks.append(
             ShownBank(
@@ -169,20 +172,26 @@ def _banks(run: Run, items: RunItems) -> list[ShownBank]:
                 stats=stats,
                 over=over,
                 by=by,
-                counts=_counts(public, over, by),
+                counts=[
+                    StackedCount(place=place, part=part, n=n)
+                    for (place, part), n in sorted(pairs[over, by].items())
+                ],
                 examples=[whole_item(record) for record in examples],
             )
         )
     return banks
 
 
-def _counts(items: Sequence[Item], over: str, by: str) -> list[StackedCount]:
-    counts = Counter(
-        tuple(str(getattr(item, name) or "–") for name in (over, by)) for item in items
-    )
-    return [
-        StackedCount(place=place, part=part, n=n) for (place, part), n in sorted(counts.items())
-    ]
+def _counted(
+    items: Iterable[Item], pairs: Mapping[tuple[str, str], Counter[tuple[str, ...]]]
+) -> Iterator[Item]:
+    """Yield items, each counted by its values of pairs of properties on the way: reading those of a
+    large run once more would take seconds.
+    """
+    for item in items:
+        for names, counter in pairs.items():
+            counter[tuple(str(getattr(item, name) or "–") for name in names)] += 1
+        yield item
 
 
 def _answers(run: Run, items: RunItems, views: Sequence[AnswerView]) -> ShownAnswers:
