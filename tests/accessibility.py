@@ -1,18 +1,26 @@
 """What axe-core finds wrong with a page in a browser: WCAG 2.2, levels A and AA."""
 
+import os
 from functools import cache
 from pathlib import Path
 
 _LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 _COLOURS = ["color-contrast", "link-in-text-block"]
+_EVERY_TEXT = bool(os.environ.get("MEDASSAY_EVERY_SIZE"))
 
-
-# Runs axe and returns what is read of its result: all of it would be a megabyte a page. Of parts in
-# which the way from the root has the same tags, classes and styles, the first three have the colours
-# of all; every text is looked at where `everywhere` says so.
-_RUN = """async ([asked, everywhere]) => {
+# Runs axe and returns what is read of its results: all of them would be a megabyte a page. What
+# does not depend on colours is looked at everywhere. Colours take most of the time: of parts in
+# which the way from the root has the same tags, classes and styles, the first three have those of
+# all; `make every-size` looks at every text.
+_RUN = """async ([levels, colours, coloursOnly, everyText]) => {
+  const asked = {resultTypes: ["violations"]}
+  const results = []
+  if (!coloursOnly) {
+    const rules = Object.fromEntries(colours.map(rule => [rule, {enabled: false}]))
+    results.push(await axe.run(document, {...asked, runOnly: levels, rules}))
+  }
   const times = new Map()
-  const leaves = everywhere ? [] : document.querySelectorAll("body *:not(:has(*))")
+  const leaves = everyText ? [] : document.querySelectorAll("body *:not(:has(*))")
   for (const leaf of leaves) {
     let way = ""
     for (let part = leaf; part; part = part.parentElement)
@@ -22,29 +30,28 @@ _RUN = """async ([asked, everywhere]) => {
     leaf.toggleAttribute("data-alike", times.get(way) > 3)
   }
   const context = {include: [["html"]], exclude: [["[data-alike]"]]}
-  const result = await axe.run(everywhere ? document : context, asked)
+  results.push(await axe.run(context, {...asked, runOnly: colours}))
   for (const leaf of leaves) leaf.removeAttribute("data-alike")
-  return {
-    passes: result.passes.length,
-    violations: result.violations.flatMap(({id, nodes}) =>
+  return results.map(({passes, violations}) => ({
+    passes: passes.length,
+    violations: violations.flatMap(({id, nodes}) =>
       nodes.slice(0, 2).map(({html}) => `${id}: ${html.slice(0, 160)}`)),
-  }
+  }))
 }"""
 
 
 def violations(page, *, colours_only=False):
     """Return a line for each violation, with every section of the page open.
 
-    `colours_only` asks for what depends on colours, of each part once: all that a dark scheme, paper
-    or a width changes, and a fraction of the work.
+    `colours_only` asks for what a dark scheme, paper or a width changes: a fraction of the work.
     """
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     if not page.evaluate("'axe' in window"):
         page.evaluate(_source())
-    asked = {"runOnly": _COLOURS if colours_only else _LEVELS, "resultTypes": ["violations"]}
-    result = page.evaluate(_RUN, [asked, not colours_only])
-    assert result["passes"] > (0 if colours_only else 5), page.url  # it did look
-    return result["violations"]
+    *structure, colours = page.evaluate(_RUN, [_LEVELS, _COLOURS, colours_only, _EVERY_TEXT])
+    assert all(found["passes"] > 5 for found in structure), page.url  # it did look
+    assert colours["passes"] > 0, page.url
+    return [line for found in (*structure, colours) for line in found["violations"]]
 
 
 @cache
