@@ -15,6 +15,7 @@ from tests import makers
 import medassay
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, IncompleteError, InputError
+from medassay.publishing import history
 from medassay.publishing.history import set_status
 from medassay.publishing.proof import prove
 from medassay.publishing.verify import verify
@@ -200,6 +201,24 @@ def test_five_hundred_faults_in_a_site_are_all_found(site, tmp_path):
         assert found.first_mismatch
         path.write_bytes(whole)
     assert verify(site).ok
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rerun", {"run": "another", "differing": 0, "trials": 48, "within": True}),
+        ("joined", ["invented-1", "invented-2"]),
+        ("demonstration", True),
+    ],
+)
+def test_a_line_that_tells_of_a_run_what_it_does_not_hold_is_found(
+    published, tmp_path, monkeypatch, key, value
+):
+    whole = history.recorded
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "recorded", lambda *of_run: {**whole(*of_run), key: value})
+        medassay.publish(published, tmp_path / "site", publication="one")
+    assert f"says another {key}" in verify(tmp_path / "site").first_mismatch
 
 
 def test_a_site_that_is_none_has_no_status(tmp_path):

@@ -1,4 +1,5 @@
 import json
+from hashlib import sha256
 
 import pytest
 from tests import makers
@@ -207,3 +208,62 @@ def test_a_run_of_which_everything_was_deleted_has_nothing_to_score(tmp_path, cl
         forget(name, tmp_path, reason="law", at="2026-11-21T00:00:00Z")
     code, _, errors = cli("score", run.path)
     assert (code, "all its items were deleted; nothing is left to score" in errors) == (3, True)
+
+
+def amend(run, changes, note):
+    """Change files of a run as somebody would who knows what a deletion leaves behind."""
+    for name, (old, new) in changes.items():
+        path = run.path / name
+        sealed = sha256(path.read_bytes()).hexdigest()
+        data = path.read_bytes().replace(old, new, 1)
+        assert sha256(data).hexdigest() != sealed
+        path.chmod(0o644)
+        path.write_bytes(data)
+        now = {"sealed": sealed, "now": sha256(data).hexdigest()}
+        note.setdefault("files", {})[name] = (
+            {**now, "sealed": note["files"][name]["sealed"]}
+            if (name in note.get("files", {}))
+            else now
+        )
+    path = run.path / "tombstones.json"
+    path.unlink(missing_ok=True)
+    path.write_bytes(canonical({"schema_version": 1, "entries": [], **note}) + b"\n")
+
+
+WORDS = {"items.jsonl": (b"question", b"Question")}
+ENTRY = {"domain": "law", "item": "open-003", "at": "2026-11-21T00:00:00Z", "reason": "none"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "note", "says"),
+    [
+        (WORDS, {}, "lists no item"),
+        (WORDS, {"entries": [ENTRY]}, "was deleted, and is still there"),
+        (
+            {"manifest.json": (b'"name":"', b'"name":"x')},
+            {"entries": [ENTRY]},
+            "changes manifest.json, which a deletion leaves",
+        ),
+        (
+            {"timings.jsonl": (b'"seconds":0', b'"seconds":9')},
+            {"entries": [ENTRY]},
+            "changes timings.jsonl, which a deletion leaves",
+        ),
+    ],
+    ids=["no entry", "not deleted", "manifest", "timings"],
+)
+def test_what_no_deletion_explains_is_found_whatever_the_note_says(workspace, changes, note, says):
+    _, run = workspace
+    amend(run, changes, note)
+    assert says in verify(run.path).first_mismatch
+
+
+def test_a_tombstone_of_an_item_that_is_not_listed_is_found(workspace):
+    folder, run = workspace
+    bury(folder)
+    note = json.loads((run.path / "tombstones.json").read_text())
+    other = (run.path / "items.jsonl").read_bytes().splitlines()[0]
+    assert b"tombstone" not in other
+    buried = canonical({"domain": "law", "id": "open-000", "tombstone": "0" * 64})
+    amend(run, {"items.jsonl": (other, buried)}, note)
+    assert "open-000" in verify(run.path).first_mismatch

@@ -8,6 +8,7 @@ from tests.publishing.tampering import copy, reseal
 import medassay
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
+from medassay.publishing.report import VerificationReport
 from medassay.publishing.secret_text import has_secret
 from medassay.publishing.verify import verify
 
@@ -292,3 +293,29 @@ def test_a_damaged_run_is_not_published(sealed, tmp_path):
     (run / "trials.jsonl").write_bytes((run / "trials.jsonl").read_bytes()[:-5] + b"xxxx\n")
     with pytest.raises(IntegrityError, match=r"trials\.jsonl"):
         medassay.publish(run, tmp_path / "site")
+
+
+def test_verdicts_on_answers_that_nobody_gave_are_found(tmp_path):
+    """They have no score, and would count in the agreement of judges."""
+    judges = makers.judges()
+    makers.write_bank(tmp_path / "bank", makers.open_items(6))
+    makers.write_models(tmp_path, makers.fake("m", reply="Duty."), *judges)
+    plan = makers.write_plan(tmp_path, judges=[one["id"] for one in judges], task="open")
+    run = copy(medassay.run(plan, secrets={}).path, tmp_path / "forged")
+    assert verify(run).ok
+    verdicts = (run / "verdicts.jsonl").read_bytes()
+    last = verdicts.splitlines()[-len(judges) :]
+    again = (line.replace(b'"repeat":0', b'"repeat":1') for line in last)
+    (run / "verdicts.jsonl").write_bytes(verdicts + b"".join(line + b"\n" for line in again))
+    reseal(run)
+    assert "no judge was to be asked about" in verify(run).first_mismatch
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError, RecursionError])
+def test_numbers_that_cannot_be_computed_from_what_is_there_are_a_mismatch(error):
+    def step():
+        raise error("x")
+
+    report = VerificationReport()
+    assert not report.check("content", step)
+    assert error.__name__ in report.first_mismatch

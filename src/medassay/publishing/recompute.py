@@ -123,6 +123,7 @@ def _check_content(folder: Path, *, trust_code: bool = False) -> str:
         statistics.add(trial, score)
     withheld = Withheld.form in items.forms
     if judged is not None and judged.other is None and same_parts and not withheld:
+        judged.check_end()
         judged.check_spot_check()
     judgements = None if withheld else read_judgements(run, items)
     if other_statistics is None:

@@ -64,8 +64,9 @@ class VerificationReport(msgspec.Struct):
             LookupError,
             TypeError,
             ValueError,
+            ArithmeticError,
             AttributeError,
-            RecursionError,
+            RuntimeError,  # RecursionError, and that of a process beside that was lost
             OSError,
             TemplateError,  # a page that cannot be made from what is there
         ) as error:

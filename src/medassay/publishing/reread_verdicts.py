@@ -98,6 +98,21 @@ class VerdictReader:
         item = self._answers.items.get(trial.domain, trial.item)
         return judged_score(trial.place, parts, item, verdicts, grader, len(seats))
 
+    def check_end(self) -> None:
+        """Check that no verdict is left when all trials are scored: agreement counts each line.
+
+        Raises
+        ------
+        Mismatch
+            Naming the answer of the first that is left.
+        """
+        if lines := next(self._said, None):
+            first = lines[0][0]
+            raise Mismatch(
+                f"verdicts.jsonl: item '{first.item}' of '{first.model}': verdicts on an answer"
+                " that no judge was to be asked about"
+            )
+
     def check_spot_check(self) -> None:
         """Check the verdicts that were given a second time, singly: which, by whom, and what.
 

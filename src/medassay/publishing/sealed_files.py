@@ -12,7 +12,7 @@ from medassay.errors import MedassayError
 from medassay.own_code.kept import FOLDER, check_kept
 from medassay.publishing.redaction import item_of
 from medassay.publishing.report import Mismatch
-from medassay.publishing.tombstone import AmendedFile, read_tombstones
+from medassay.publishing.tombstone import AmendedFile, check_amendments, read_tombstones
 from medassay.publishing.tree import files_in
 from medassay.storage.merkle import Leaf, MerkleTree
 from medassay.storage.run import (
@@ -69,7 +69,7 @@ def check_sums(folder: Path, sums: Path, *, of_run: bool) -> str:
     own_files = {sums.relative_to(folder).as_posix()}
     if of_run:
         own_files |= {SEAL, TOMBSTONES}
-    amended = read_tombstones(folder).files if of_run else {}
+    amended = check_amendments(Run(folder)) if of_run and (folder / TOMBSTONES).exists() else {}
     # What a kill just behind the seal leaves is no part of the run; `run` removes it.
     work = (*JOURNALS, LEASES, FOLDER) if of_run else ()
     present = files_in(folder, may_be_empty=work) - own_files

@@ -29,6 +29,7 @@ from medassay.publishing.redaction import (
     place_of_item,
     select_fields,
 )
+from medassay.publishing.report import Mismatch
 from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.merkle import leaf_hash
 from medassay.storage.response import ResponseStore
@@ -43,6 +44,9 @@ from medassay.storage.run import (
 )
 from medassay.viewer.index import remove_index
 
+# Files of a run that a deletion changes; where the rules of a kind name items, its documents too.
+_FILES = ("items.jsonl", "trials.jsonl", *JUDGED, "findings.jsonl")
+_DOCUMENTS = ("manifest.json", "statistics.json")
 _VERDICT_FIELDS = (*TRIAL_FIELDS, "judge", "seat", "score")
 
 
@@ -138,6 +142,39 @@ def read_tombstones(folder: Path) -> Tombstones:
     return record_as(read_document(folder / TOMBSTONES), Tombstones, TOMBSTONES)
 
 
+def check_amendments(run: Run) -> dict[str, AmendedFile]:
+    """Return the files of a run that changed by what was deleted.
+
+    Of `items.jsonl` and of findings the sum alone is sealed. What is checked is what can be: that
+    these are files which a deletion changes, and hold a tombstone of each item that is listed, and
+    of no other.
+
+    Raises
+    ------
+    Mismatch
+        When something else than a deletion changed them.
+    """
+    tombstones = read_tombstones(run.path)
+    if tombstones.files and not tombstones.entries:
+        raise Mismatch(f"{TOMBSTONES}: changes files, and lists no item that was deleted")
+    names_items = any(key in run.manifest_document for key in RULES)
+    for name in tombstones.files:
+        if name not in (*_FILES, *(_DOCUMENTS if names_items else ())):
+            raise Mismatch(f"{TOMBSTONES}: changes {name}, which a deletion leaves as it is")
+    items = run.path / "items.jsonl"
+    if not tombstones.entries or not items.is_file():
+        return tombstones.files
+    buried = {place_of_item(record) for record in read_jsonl(items) if "tombstone" in record}
+    for domain, item in sorted(buried ^ tombstones.items):
+        problem = (
+            "was deleted, and is still there"
+            if (domain, item) in tombstones.items
+            else "has a tombstone that is not listed"
+        )
+        raise Mismatch(f"items.jsonl: item '{item}' of '{domain}' {problem}")
+    return tombstones.files
+
+
 def _domains(run: Run, item: str, domain: str) -> set[str]:
     """Return the domains in which a run holds an item."""
     path = run.path / "items.jsonl"
@@ -174,7 +211,7 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in listed)}
     files = dict(tombstones.files)
     parts = []
-    for name in ("items.jsonl", "trials.jsonl", *JUDGED, "findings.jsonl"):
+    for name in _FILES:
         path = run.path / name
         if path.exists():
             part = path.with_suffix(".part")
