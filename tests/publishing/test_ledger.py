@@ -18,6 +18,7 @@ from medassay.errors import GateError, IncompleteError, InputError
 from medassay.publishing import history
 from medassay.publishing.history import set_status
 from medassay.publishing.proof import prove
+from medassay.publishing.publish import About
 from medassay.publishing.verify import verify
 from medassay.storage.ledger import START, append_entry, chained, lock_site, read_ledger
 from medassay.storage.merkle import MerkleTree, consistency_proof, extends, proves
@@ -219,6 +220,36 @@ def test_a_line_that_tells_of_a_run_what_it_does_not_hold_is_found(
         patched.setattr(history, "recorded", lambda *of_run: {**whole(*of_run), key: value})
         medassay.publish(published, tmp_path / "site", publication="one")
     assert f"says another {key}" in verify(tmp_path / "site").first_mismatch
+
+
+SECRET = "sk-" + "a1" * 20
+
+
+def test_no_text_of_a_publisher_becomes_public_with_a_secret_in_it(site, published, tmp_path):
+    before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    with pytest.raises(GateError, match="--reason: looks like a secret"):
+        set_status(site, "one", "retracted", reason=f"The key {SECRET} was in it.")
+    board = tmp_path / "board.toml"
+    board.write_text(
+        f'title = "T"\npurpose = "It uses {SECRET}."\npublisher = "P"\ncontact = "c"\n'
+    )
+    for about, name in (
+        (About(board=board), "board.toml"),
+        (About(reason=f"It is {SECRET}."), "--reason"),
+    ):
+        with pytest.raises(GateError, match=f"{name}: looks like a secret"):
+            medassay.publish(published, site, publication="three", about=about)
+    after = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_of_an_answer_that_was_published_twice_the_newer_is_proved(published, tmp_path):
+    site = tmp_path / "site"
+    for name in ("z-older", "a-newer"):
+        medassay.publish(published, site, publication=name)
+    line = (published.path / "trials.jsonl").read_bytes().splitlines()[0]
+    _, proof = prove(site, hashlib.sha256(line).hexdigest())
+    assert proof["ledger"]["line"] == 2
 
 
 def test_a_site_that_is_none_has_no_status(tmp_path):

@@ -4,6 +4,7 @@ items apart, and the total.
 
 import csv
 import json
+from types import SimpleNamespace
 
 import pytest
 from tests import makers
@@ -12,7 +13,7 @@ import medassay
 from medassay import pipeline
 from medassay.core.records.completion import Usage
 from medassay.core.records.manifest import RunModel
-from medassay.publishing.times import _is_on_this_machine
+from medassay.publishing.times import TimesKey, _is_on_this_machine, _machine
 from medassay.storage.response import ResponseStore
 
 PRICE = {"input": 2.0, "output": 10.0, "currency": "EUR"}
@@ -140,3 +141,16 @@ def test_parts_of_the_price_are_applied(tmp_path, monkeypatch):
 def test_a_server_elsewhere_never_gets_the_machine_that_asked_it(spec, here):
     model = RunModel(**{"id": "m", "provider": "openai", **spec})
     assert _is_on_this_machine(model) is here
+
+
+def test_a_row_of_a_joined_run_names_the_machine_of_its_own_mode():
+    members = [
+        SimpleNamespace(cells=[f"m\x1fzero_shot\x1f{mode}"], machine={"gpu": gpu})
+        for mode, gpu in (("solo", "A"), ("tools", "B"))
+    ]
+    run = SimpleNamespace(manifest=SimpleNamespace(machine=None, joined=members))
+    for mode, gpu in (("solo", "A"), ("tools", "B")):
+        key = TimesKey(
+            role="model", model="m", setting="zero_shot", mode=mode, kind="k", items="public"
+        )
+        assert _machine(run, key).gpu == gpu

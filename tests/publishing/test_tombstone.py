@@ -8,6 +8,7 @@ import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
 from medassay.errors import InputError
+from medassay.publishing import tombstone
 from medassay.publishing.tombstone import forget
 from medassay.publishing.verify import verify
 from medassay.storage.response import ResponseStore
@@ -121,6 +122,21 @@ def test_a_deletion_that_was_cut_off_is_finished_by_the_same_call(workspace, mon
     assert not verify(run.path).ok
     bury(folder)
     assert verify(run.path).ok
+
+
+def test_replies_are_gone_before_the_verdicts_that_name_them(workspace, monkeypatch):
+    """Batches are found by their verdicts, by a call that was cut off, too."""
+    folder, _ = workspace
+
+    def cut(*arguments, **named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(tombstone, "_bury", cut)
+        bury(folder)
+    with ResponseStore(folder / "responses") as store:
+        assert store.purge(lambda line: line.get("item") == "open-003") == 0
+    bury(folder)
 
 
 def test_what_cannot_be_forgotten_is_told(workspace, cli):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medassay.core.ledger import LedgerEntry, LedgerObject, disputes_of
 from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, Dispute, DisputedThing
-from medassay.errors import GateError, InputError
+from medassay.errors import InputError
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import (
     enter_step,
@@ -15,7 +15,7 @@ from medassay.publishing.history import (
     ledger_to_change,
     refuse_unpublished,
 )
-from medassay.publishing.secret_text import has_secret
+from medassay.publishing.secret_text import refuse_secret
 from medassay.report.board import Board, ShownAnswer, ShownCell
 from medassay.storage.run import Run
 from medassay.storage.signature import Signer
@@ -147,8 +147,7 @@ def _check_text(option: str, text: str, *, needed: bool = True) -> None:
             f"{option}: {len(text):,} characters; expected at most {_LONGEST:,}: put the rest on a"
             " page, and name its address"
         )
-    if has_secret(text.encode("utf-8", "replace")):
-        raise GateError(f"{option}: looks like a secret: not published")
+    refuse_secret(text, option)
 
 
 def _dispute(site: Path, entries: Sequence[LedgerEntry], number: int) -> Dispute:

@@ -33,6 +33,7 @@ from medassay.errors import GateError, InputError
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.identity import kept_identity
 from medassay.publishing.language import kept_texts
+from medassay.publishing.secret_text import refuse_secret
 from medassay.report.board import Board
 from medassay.report.pages.ranking import ranking
 from medassay.report.site import ADDRESSED, site_files
@@ -64,11 +65,14 @@ def set_status(
     ------
     InputError
         When the site has no such publication, the status is unknown or no reason is given.
+    GateError
+        When the reason looks like a secret: it would become public.
     """
     if status not in STATES:
         raise InputError(f"status '{status}': expected one of {', '.join(STATES)}")
     if not reason.strip():
         raise InputError("--reason: empty; readers must learn why")
+    refuse_secret(reason, "--reason")
     with ledger_to_change(site, signer) as entries:
         refuse_unpublished(site, entries, publication, following)
         record: LedgerObject = {"event": "status", "publication": publication, "status": status}

@@ -9,6 +9,7 @@ from medassay.core.canonical import canonical
 from medassay.core.records.identity import BoardIdentity, identity_of, read_identity
 from medassay.core.small_file import read_small
 from medassay.errors import InputError, IntegrityError
+from medassay.publishing.secret_text import refuse_secret
 from medassay.storage.run import read_document
 
 BOARD_FILE = "board.toml"  # beside the folder of a site
@@ -24,15 +25,20 @@ def write_identity(publication: Path, board_file: Path) -> None:
     ------
     InputError
         Naming the file and what is wrong with it.
+    GateError
+        When something in it looks like a secret: it would become public.
     """
     identity = read_identity(board_file)
     document = {"schema_version": 1, **msgspec.to_builtins(identity)}
-    (publication / KEPT).write_bytes(canonical(document) + b"\n")
+    data = canonical(document) + b"\n"
+    refuse_secret(data, str(board_file))
+    (publication / KEPT).write_bytes(data)
     if identity.logo:
         path = board_file.parent / identity.logo
         logo = read_small(path, _LARGEST_LOGO, str(path))
         if not logo.lstrip().startswith(_KINDS[path.suffix]):
             raise InputError(f"{path}: is no {path.suffix[1:].upper()}")
+        refuse_secret(logo, str(path))
         (publication / f"logo{path.suffix}").write_bytes(logo)
 
 

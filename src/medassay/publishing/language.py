@@ -7,6 +7,7 @@ import msgspec
 
 from medassay.core.canonical import canonical
 from medassay.errors import InputError, IntegrityError
+from medassay.publishing.secret_text import refuse_secret
 from medassay.report.texts import ENGLISH, Texts, read_texts, shipped_texts, texts_of
 from medassay.storage.run import read_document
 
@@ -34,7 +35,9 @@ def write_language(publication: Path, language: str) -> None:
     document: dict[str, Any] = {"language": language}
     if language.endswith(".json"):
         document = {"catalogue": msgspec.to_builtins(texts.catalogue)}
-    (publication / LANGUAGE).write_bytes(canonical({"schema_version": 1, **document}) + b"\n")
+    data = canonical({"schema_version": 1, **document}) + b"\n"
+    refuse_secret(data, language)
+    (publication / LANGUAGE).write_bytes(data)
 
 
 def kept_texts(publication: Path) -> Texts:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from medassay.core.canonical import sha256_hex
-from medassay.core.ledger import LEDGER
+from medassay.core.ledger import LEDGER, publications_in
 from medassay.errors import InputError
 from medassay.publishing.report import VerificationReport
 from medassay.storage.ledger import read_ledger
@@ -117,7 +117,12 @@ def _add_ledger(report: VerificationReport, proof: Proof, folder: Path) -> None:
 
 def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, bytes]]:
     """Return publication (or run), run, place in the tree, and the record."""
-    publications = sorted(p for p in place.glob("p/*/") if not p.name.startswith("."))
+    lines = publications_in(read_ledger(place)) if (place / LEDGER).exists() else []
+    order = {event.publication: number for number, event in enumerate(lines)}
+    publications = sorted(
+        (p for p in place.glob("p/*/") if not p.name.startswith(".")),
+        key=lambda p: (order.get(p.name, -1), p.name),
+    )
     folders = publications or [place]
     matches = []
     for folder in folders:
@@ -134,4 +139,4 @@ def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, by
     digests = {sha256_hex(located[2]) for *_, located in matches}
     if len(digests) > 1:
         raise InputError(f"{place}: {len(digests)} records begin with {answer}; give more digits")
-    return matches[-1]  # published twice: the newer name
+    return matches[-1]  # of what was published twice, the newer

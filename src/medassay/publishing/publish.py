@@ -31,7 +31,7 @@ from medassay.publishing.identity import BOARD_FILE, write_identity
 from medassay.publishing.language import chosen_texts, write_language
 from medassay.publishing.recompute import verify_run
 from medassay.publishing.reruns import write_reruns
-from medassay.publishing.secret_text import has_secret
+from medassay.publishing.secret_text import refuse_secret
 from medassay.publishing.shingles import leaking_file
 from medassay.publishing.trend import series_of, write_trend
 from medassay.publishing.withhold import secrets_of, write_public
@@ -120,6 +120,7 @@ def publish(
     items = RunItems(opened.path, opened.manifest.domains)
     _refuse_private(opened)
     _refuse_blind(opened)
+    refuse_secret(about.reason, "--reason")
     if about.require_api:
         _refuse_uncallable(opened)
     name = publication or opened.id
@@ -188,8 +189,7 @@ def _copy_documents(folder: Path, validation: Path | str | None) -> None:
             data.decode("utf-8")
         except UnicodeDecodeError:
             raise InputError(f"{path}: not UTF-8") from None
-        if has_secret(data):
-            raise GateError(f"{path}: looks like a secret: not published")
+        refuse_secret(data, str(path))
         (folder / VALIDATION / path.name).write_bytes(data)
 
 
@@ -222,8 +222,7 @@ def _refuse_private(run: Run) -> None:
     for name in sealed_names(run.path):
         with (run.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):
-                if has_secret(line):
-                    raise GateError(f"{name} line {number}: looks like a secret: not published")
+                refuse_secret(line, f"{name} line {number}")
 
 
 def _refuse_blind(run: Run) -> None:
@@ -278,8 +277,7 @@ def _copy_code(run: Run, public_run: Run) -> None:
     """Copy own code beside the public copy of a run, where there is any."""
     copy_kept(run.path, public_run.path)
     for path in (public_run.path / FOLDER).glob("*"):
-        if has_secret(path.read_bytes()):
-            raise GateError(f"{path.name}: looks like a secret: not published")
+        refuse_secret(path.read_bytes(), path.name)
 
 
 def _board_file(site: Path, named: Path | str | None) -> Path | None:

@@ -2,6 +2,8 @@
 
 import re
 
+from medassay.errors import GateError
+
 # Each alternative begins with its letters, so that the search skips to them; the boundary before
 # them is looked at then.
 _SECRET = re.compile(
@@ -14,3 +16,15 @@ _SECRET = re.compile(
 def has_secret(text: bytes) -> bool:
     """Return whether a text holds what looks like a secret."""
     return _SECRET.search(text) is not None
+
+
+def refuse_secret(text: str | bytes, name: str) -> None:
+    """Refuse to publish a text that holds what looks like a secret.
+
+    Raises
+    ------
+    GateError
+        Naming the file, line or option that it comes from.
+    """
+    if has_secret(text.encode("utf-8", "replace") if isinstance(text, str) else text):
+        raise GateError(f"{name}: looks like a secret: not published")

@@ -267,7 +267,7 @@ def _row(
     spec = _entry(run, key)
     price = prices.get((key.role, key.model))
     # Of an endpoint elsewhere nobody here knows the machine.
-    machine = _machine(run, key.model, key.setting) if _is_on_this_machine(spec) else None
+    machine = _machine(run, key) if _is_on_this_machine(spec) else None
     usage = took.usage
     lo, hi = took.ends or (None, None)
     return TimesRow(
@@ -317,15 +317,15 @@ def _entry(run: Run, key: TimesKey) -> RunModel:
     return judges.get(key.model, RunModel(id=key.model, provider=""))
 
 
-def _machine(run: Run, model: str, setting: str) -> RunMachine | None:
+def _machine(run: Run, key: TimesKey) -> RunMachine | None:
     """Return the machine that a row ran on: that of its member where runs are joined.
 
     None where a run, made elsewhere, names none.
     """
-    prefix = f"{model}\x1f{setting}\x1f"
+    cell = f"{key.model}\x1f{key.setting}\x1f{key.mode}"
     machine = run.manifest.machine
     for member in run.manifest.joined or ():
-        if any(cell.startswith(prefix) for cell in member.cells):
+        if cell in member.cells:
             machine = member.machine
             break
     return record_as(machine, RunMachine, "manifest.json: machine") if machine else None

@@ -84,12 +84,11 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     if not runs:
         raise InputError(f"{workspace}: no run with item '{item}'")
     named = {item} | {first for run in runs for first in _batches(run, item)}
-    for run in runs:
-        _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
-        remove_index(run)
     # What a killed study left; one that is at work loses its journal, and goes on from the replies
     # that stay.
     shutil.rmtree(workspace / STUDIES, ignore_errors=True)
+    # Replies go before the verdicts that name them: a call that is interrupted in between finds all
+    # of them again.
     with ResponseStore(workspace / "responses") as store:
         # A judge's reply on several answers is filed under the first of them.
         gone = store.purge(
@@ -97,6 +96,9 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
                 line.get("item") == item or ("judged" in line and line.get("item") in named)
             )
         )
+    for run in runs:
+        _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
+        remove_index(run)
     return Forgotten(replies=gone, runs=[run.id for run in runs])
 
 

@@ -51,7 +51,11 @@ UNSEEN = (
 )
 
 # Ledger first, pages after it: a command that was cut off between leaves this, and nothing else.
-_OPTIONAL = {"demonstration", "joined", "rerun"}  # of what the ledger says of a run, where there is any
+_OPTIONAL = {
+    "demonstration",
+    "joined",
+    "rerun",
+}  # of what the ledger says of a run, where there is any
 _ONCE_MORE = "; if a command was interrupted here, give it once more: it makes the pages anew"
 
 
@@ -237,7 +241,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
         if not sums.is_file() or file_sha256(sums) != entry.event.sums_sha256:
             raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")
         run = Run(folder / "p" / name / DATA)
-        of_run = recorded(run.manifest, run.seal, rerun_of(run))
+        of_run = {**recorded(run.manifest, run.seal, rerun_of(run))}
         for key in sorted(of_run.keys() | (record.keys() & _OPTIONAL)):
             # Lines that were written before these were told lack them.
             earlier = key in ("joined", "rerun") and key not in record

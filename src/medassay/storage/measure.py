@@ -6,21 +6,36 @@ A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its 
 again.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.private import make_folder, open_file
 from medassay.errors import IntegrityError
 
+_BLOCK = 1 << 16
 Values = tuple[float | None, ...]
 
 
 def pair_key(prediction: str, reference: str) -> str:
     """Return the key of a pair of texts."""
     return sha256_hex(canonical([prediction, reference]))[:32]
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Return the bytes of a file up to its last line break."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        if (place := file.read(end - start).rfind(b"\n")) >= 0:
+            return start + place + 1
+        end = start
+    return 0
 
 
 class MeasureStore:
@@ -46,8 +61,6 @@ class MeasureStore:
                             f"{folder.name}/{self._path.name} at byte {n_bytes - len(line)}:"
                             " damaged; remove the file, what it holds is computed again"
                         ) from None
-        self._cut_torn = self._path.exists() and n_bytes < self._path.stat().st_size
-        self._whole = n_bytes  # bytes of whole lines; behind them a line may be torn
 
     def __contains__(self, key: str) -> bool:
         return key in self._known
@@ -61,10 +74,10 @@ class MeasureStore:
         new = {key: tuple(values) for key, values in values.items() if key not in self._known}
         lines = (canonical({"key": key, "values": list(v)}) + b"\n" for key, v in new.items())
         make_folder(self._path.parent)
-        with open(open_file(self._path, os.O_WRONLY | os.O_APPEND), "ab") as file:
-            if self._cut_torn:
-                file.truncate(self._whole)
-                self._cut_torn = False
+        with open(open_file(self._path, os.O_RDWR | os.O_APPEND), "a+b") as file:
+            # Others write between their locks whole lines only: what is torn now, a kill left.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.truncate(_end_of_lines(file))
             file.write(b"".join(lines))
             file.flush()
             os.fsync(file.fileno())
