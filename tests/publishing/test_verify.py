@@ -8,6 +8,7 @@ from tests.publishing.tampering import copy, reseal
 import medassay
 from medassay.core.canonical import canonical
 from medassay.errors import GateError, InputError, IntegrityError
+from medassay.publishing.publish import About
 from medassay.publishing.report import VerificationReport
 from medassay.publishing.secret_text import has_secret
 from medassay.publishing.verify import verify
@@ -251,6 +252,22 @@ def test_a_publication_that_was_killed_before_its_line_is_finished_by_the_same_c
         assert verify(site).ok
         with pytest.raises(GateError, match="never change"):
             medassay.publish(run, site, publication="first")
+
+
+def test_what_a_killed_publication_left_is_made_anew_as_it_is_asked_for_now(
+    sealed, tmp_path, monkeypatch
+):
+    run, site = sealed[0], tmp_path / "site"
+
+    def killed(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr("medassay.publishing.publish.record_publication", killed)
+        medassay.publish(run, site, publication="first")
+    page = medassay.publish(run, site, publication="first", about=About(language="de"))
+    assert 'lang="de"' in page.read_text(encoding="utf-8")
+    assert verify(site).ok
 
 
 def test_what_must_not_become_public_is_refused_and_nothing_is_written(tmp_path):

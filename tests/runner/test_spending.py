@@ -3,6 +3,7 @@
 What is spent is written down before it is sent.
 """
 
+import errno
 import json
 import os
 import random
@@ -516,6 +517,22 @@ def test_what_is_read_back_is_what_was_written(tmp_path_factory, sent, closed):
         journal.sync()
     found = spendings(folder / "spend", stored.get)
     assert sum((one.amount for one in found), Amount()) == expected
+
+
+def test_a_bound_that_the_disk_did_not_take_is_of_no_request(tmp_path, monkeypatch):
+    journal = SpendJournal(tmp_path, "runs/a", {"m": spec(input=1e6)})
+    journal.reserve("m", "0" * 64, 0, Amount(1, 1, 1.0))
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr(spend, "append_line", full)
+        journal.reserve("m", "1" * 64, 0, Amount(1, 5, 5.0))
+    journal.reserve("m", "2" * 64, 0, Amount(1, 2, 2.0))
+    journal.sync()
+    found = spendings(tmp_path / "spend", {}.get)
+    assert sum(one.amount.money for one in found) == 3.0
 
 
 def test_prices_have_parts():

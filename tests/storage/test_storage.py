@@ -165,6 +165,35 @@ def test_replies_are_deleted_while_another_process_reads(tmp_path):
         assert reader.get("a") is None
 
 
+def test_what_is_written_anew_is_taken_over_by_nobody_meanwhile(tmp_path, monkeypatch):
+    with ResponseStore(tmp_path) as store:
+        for key in "ab":
+            store.put(key, Completion(text=key), {})
+    whole = ResponseStore._compress
+
+    def compress(self, path):
+        if "purge" in path.name:
+            ResponseStore(tmp_path).close()  # another process opens it at this moment
+        whole(self, path)
+
+    monkeypatch.setattr(ResponseStore, "_compress", compress)
+    with ResponseStore(tmp_path) as store:
+        assert store.purge(lambda record: record["key"] == "a") == 1
+        assert store.get("a") is None
+        assert store.get("b").text == "b"
+    assert not list(tmp_path.glob("active-*"))
+
+
+def test_a_damaged_segment_is_named_where_replies_are_deleted(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("a", Completion(text="A" * 500), {})
+    with ResponseStore(tmp_path) as store:
+        [segment] = tmp_path.glob("*.zst")
+        segment.write_bytes(segment.read_bytes()[:-20])
+        with pytest.raises(IntegrityError, match=segment.name):
+            store.purge(lambda record: True)
+
+
 def test_the_key_depends_on_every_part():
     base = (b"c", b"m", 0, 0)
     keys = {

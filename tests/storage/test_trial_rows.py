@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from medassay.core.canonical import canonical
 from medassay.core.records.target import LETTERS
 from medassay.errors import IntegrityError
+from medassay.storage.parquet import write_parquet
 from medassay.storage.run import Run
 from medassay.storage.trial_rows import COLUMNS, trial_rows, write_trials
 
@@ -121,3 +122,19 @@ def test_a_disk_that_takes_no_more_is_named_as_such(tmp_path):
     with pytest.raises(OSError, match="No space left on device") as caught:
         write_trials(run, TABLE, Path("/dev/full"), asked_by="a test")
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/dev/full")
+
+
+def test_a_place_where_no_table_can_be_is_told_with_the_reason(tmp_path):
+    run = run_of(tmp_path, [LINE])
+    with pytest.raises(OSError, match="nowhere") as caught:
+        write_trials(run, TABLE, tmp_path / "nowhere" / "x.parquet", asked_by="a test")
+    assert "No such file" in str(caught.value) or "annot open" in str(caught.value)
+
+
+def test_a_table_of_rows_leaves_nothing_else_behind_and_takes_nothing_away(tmp_path):
+    (tmp_path / "x.rows").write_text("mine")
+    write_parquet([{"a": 1}], {"a": "BIGINT"}, tmp_path / "x.parquet", asked_by="a test")
+    with pytest.raises(duckdb.Error):
+        write_parquet([{"a": 1}], {"a": "NOTHING"}, tmp_path / "y.parquet", asked_by="a test")
+    assert {path.name for path in tmp_path.iterdir()} == {"x.rows", "x.parquet"}
+    assert (tmp_path / "x.rows").read_text() == "mine"

@@ -136,15 +136,15 @@ def publish(
     with lock_site(site):
         refuse_foreign(site, name)
         _refuse_beside(site, opened)
-        if place.exists():
-            # An earlier call may have been interrupted before its line, or before the site's pages.
-            interrupted = name not in {entry.event.publication for entry in read_ledger(site)}
+        if name in {entry.event.publication for entry in read_ledger(site)}:
+            # An earlier call may have been interrupted before the site's pages.
             board = board_of(Run(place / DATA), name)
-            _open_to_all(place)
             record_publication(site, board, place, signer)
-            if interrupted and board.manifest.run == opened.id:
-                return place / "index.html"
             raise GateError(f"{place}: this publication exists; published bytes never change")
+        if place.exists():
+            # A call was interrupted before its line, so that nothing is published: it may have been
+            # of another run, or asked for in another way.
+            shutil.rmtree(place)
         draft = site / "p" / f".{name}.part"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)

@@ -25,7 +25,8 @@ class WorstAnswer(msgspec.Struct, frozen=True, kw_only=True):
     position : which answer of its cell it is, from 0
     question : its beginning, "" where it is withheld
     scale : lower and upper end of the score
-    others : mean score of the other models on the item; None where nobody else was asked
+    others : mean score of the other answers to the item, of the same model too; None where there
+        is no other
     harm : whether a wrong answer to the item could harm a patient
     """
 

@@ -1,6 +1,7 @@
-"""Values of metrics by the hash of the texts they compare, so that none is computed twice.
+"""Values of metrics by the hash of the texts they compare, and what retrieval found by the hash of a
+question, so that none is computed twice.
 
-Each metric has one append-only file.
+Each metric or retrieval has one append-only file.
 
 A line is `{"key": …, "values": […]}`. A torn last line is dropped, and its values are computed
 again.

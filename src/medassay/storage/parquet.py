@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from medassay.core.files import write_lines
@@ -61,11 +62,11 @@ def write_parquet(
         Naming the file, when the disk takes no more of it.
     """
     require_parquet(asked_by)
-    lines = to.with_suffix(".rows")
-    write_lines(lines, ({name: row.get(name) for name in types} for row in rows))
-    _, longest = measure_lines(lines)
-    write_query(f"SELECT * FROM {json_lines(lines, types, longest)}", to)
-    lines.unlink()
+    with TemporaryDirectory(dir=to.parent, prefix=f".{to.name}-") as folder:
+        lines = Path(folder) / "rows"
+        write_lines(lines, ({name: row.get(name) for name in types} for row in rows))
+        _, longest = measure_lines(lines)
+        write_query(f"SELECT * FROM {json_lines(lines, types, longest)}", to)
 
 
 def write_query(query: str, to: Path, **values: Any) -> None:
@@ -93,8 +94,9 @@ def write_query(query: str, to: Path, **values: Any) -> None:
             raise IntegrityError(str(error).partition("\n")[0]) from None
         except duckdb.IOException as error:  # which has no number of its own
             full = os.strerror(errno.ENOSPC)
-            number = errno.ENOSPC if full in str(error) else errno.EIO
-            raise OSError(number, os.strerror(number), str(to)) from None
+            if full in str(error):
+                raise OSError(errno.ENOSPC, full, str(to)) from None
+            raise OSError(errno.EIO, str(error).partition("\n")[0], str(to)) from None
 
 
 def measure_lines(path: Path) -> tuple[int, int]:

@@ -172,7 +172,7 @@ class ResponseStore:
     def put(self, key: str, completion: Completion, columns: ReplyColumns) -> None:
         """Append one reply; it is in the operating system's hands when this returns."""
         if self._active is None:
-            self._active = self._begin()
+            self._active = self._begin(self._active_path)
         record = {"key": key, **columns, "completion": completion_to_dict(completion)}
         # Plain JSON: a segment is named by the hash of its bytes, whatever their form.
         line = msgspec.json.encode(record) + b"\n"
@@ -186,15 +186,16 @@ class ResponseStore:
                 usages.setdefault(record.key, (record.model, record.completion.usage))
         return usages
 
-    def _begin(self) -> int:
-        """Return this process's segment, open: locked before it has the name by which others look
+    @staticmethod
+    def _begin(path: Path) -> int:
+        """Return a segment to be written, open: locked before it has the name by which others look
         for those without an owner.
         """
-        draft = self._active_path.with_suffix(".new")
+        draft = path.with_suffix(".new")
         file = open_file(draft, os.O_WRONLY | os.O_APPEND)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            draft.rename(self._active_path)
+            draft.rename(path)
         except BaseException:
             os.close(file)
             raise
@@ -216,26 +217,41 @@ class ResponseStore:
             self._index.close()
 
     def purge(self, matches: Callable[[dict[str, Any]], bool]) -> int:
-        """Delete every stored reply that is wanted gone, and return how many; the rest stays."""
+        """Delete every stored reply that is wanted gone, and return how many; the rest stays.
+
+        What other processes are writing is theirs: it is not looked at.
+
+        Raises
+        ------
+        IntegrityError
+            Naming a segment that is damaged.
+        """
         self._end_snapshot()
-        gone = 0
-        for path in sorted(self._folder.glob("*.jsonl.zst")):
-            with zstd.open(path, "rb") as file:
-                lines = file.readlines()
-            lines_kept = [line for line in lines if not matches(msgspec.json.decode(line))]
-            if len(lines_kept) < len(lines):
-                gone += len(lines) - len(lines_kept)
-                active = self._folder / f"active-purge-{token_hex(8)}.jsonl"
-                with open(open_file(active, os.O_WRONLY), "wb") as file:
-                    file.write(b"".join(lines_kept))
-                self._compress(active)
-                path.unlink()
+        gone = sum(
+            self._purge_segment(path, matches) for path in sorted(self._folder.glob("*.jsonl.zst"))
+        )
         with self._index:
             self._index.execute("DELETE FROM response")
             self._index.execute("DELETE FROM segment")
         self._refresh_index()
         self._index.execute("VACUUM")  # deleted rows leave the file, too
         return gone
+
+    def _purge_segment(self, path: Path, matches: Callable[[dict[str, Any]], bool]) -> int:
+        """Write a segment anew without the replies that are wanted gone; return how many."""
+
+        def lines() -> Iterator[tuple[bytes, bool]]:
+            return self._decoded(path, lambda line: (line, matches(msgspec.json.decode(line))))
+
+        n_gone = sum(is_gone for _, is_gone in lines())
+        if n_gone:
+            active = self._folder / growing_name(f"purge-{token_hex(8)}")
+            with open(self._begin(active), "wb") as file:
+                file.writelines(line for line, is_gone in lines() if not is_gone)
+                file.flush()
+                self._compress(active)  # while it is locked: others would take it over
+            path.unlink()
+        return n_gone
 
     def adopt(self) -> None:
         """Take over what processes wrote that are no longer there, and read what others

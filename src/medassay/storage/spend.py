@@ -379,8 +379,13 @@ class SpendJournal:
             money=None if self.price(model) is None else amount.money,
             calls=amount.calls,
         )
-        self._late += msgspec.json.encode(line) + b"\n"
-        self.sync()
+        data = msgspec.json.encode(line) + b"\n"
+        self._late += data
+        try:
+            self.sync()
+        except BaseException:
+            del self._late[-len(data) :]  # nothing is sent that it would be for
+            raise
         self._book.open[self._number] = line
         return self._number
 
