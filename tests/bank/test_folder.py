@@ -91,6 +91,8 @@ def test_a_bad_item_is_refused_with_file_row_field_and_expectation(tmp_path, cha
     ("item", "says"),
     [
         ({"regex": "("}, "not a Python regular expression"),
+        ({"regex": ""}, "fits every reply"),
+        ({"regex": "a*|b"}, "fits every reply"),
         ({"regex": "(a+)+$"}, "is slow"),
         ({"range": {"lo": 5, "hi": 4}}, "lo 5 > hi 4"),
         ({"range": {"lo": "5", "hi": 4}}, "is not a number"),

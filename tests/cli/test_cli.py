@@ -477,6 +477,38 @@ def test_output_that_nobody_reads_to_its_end_is_no_check_that_failed():
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("flags", ["", "--json "])
+def test_output_that_no_disk_takes_is_one_line_and_no_check_that_failed(flags):
+    ended = shell(f"{flags}metrics list > /dev/full")
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert ended.stderr.startswith("error: No space left on device")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("metrics list >&-", 0),
+        ("metrics list <&- >&- 2>&-", 0),
+        ("report nosuch 2>&-", 3),
+        ("report nosuch 2>/dev/full", 3),
+        ("--json report nosuch >&-", 3),
+    ],
+)
+def test_streams_that_are_closed_change_no_exit_code(command, code):
+    ended = shell(command)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
+def shell(command):
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m medassay {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_a_command_that_wrote_parquet_ends_without_a_word():
     code = (
         "import sys, duckdb\n"

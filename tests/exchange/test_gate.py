@@ -214,6 +214,18 @@ def test_each_kind_of_rule_is_explained_where_gates_are():
     assert set(re.findall(r"(?m)^\| `(\w+):[MXNS]` \|", text)) == set(KINDS)
 
 
+def test_a_gate_overwrites_nothing_but_its_own_file(three, cli, tmp_path):
+    plan = tmp_path / "my.toml"
+    plan.write_text("mine")
+    gate = ("compare", three["good"], three["old"], "--gate", "coverage:0.5", "--junit")
+    code, _, errors = cli(*gate, plan)
+    assert code == 3
+    assert "my.toml: exists, and is no XML" in errors
+    assert plan.read_text() == "mine"
+    for _ in range(2):
+        assert cli(*gate, "out/gate.xml")[0] == 0
+
+
 def test_junit_annotations_and_summary_say_the_same(three, cli, tmp_path):
     (tmp_path / "summary.md").write_text("before\n")
     code, shown, _ = cli(

@@ -232,6 +232,26 @@ def test_a_folder_that_holds_something_else_is_no_place_for_a_site(sealed, tmp_p
     ]
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_first_page_of_somebody_else_is_not_overwritten(sealed, tmp_path, kind):
+    site, mine = tmp_path / "site", tmp_path / "mine"
+    site.mkdir()
+    mine.write_text("my own page")
+    page = site / "index.html"
+    page.write_text("my own page") if kind == "file" else page.symlink_to(mine)
+    with pytest.raises(GateError, match=r"holds other files \(index.html\)"):
+        medassay.publish(sealed[0], site, publication="first")
+    assert page.read_text() == mine.read_text() == "my own page"
+
+
+def test_a_publication_that_is_refused_leaves_no_empty_folder(sealed, tmp_path):
+    board = tmp_path / "board.toml"
+    board.write_text('title = "T"\n')
+    with pytest.raises(InputError):
+        medassay.publish(sealed[0], tmp_path / "site", about=About(board=board))
+    assert not (tmp_path / "site" / "p").exists()
+
+
 def test_a_publication_that_was_killed_before_its_line_is_finished_by_the_same_call(
     sealed, tmp_path, monkeypatch
 ):

@@ -266,6 +266,8 @@ def test_steps_from_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(InputError, match=told):
             load_steps(path)
+    with pytest.raises(InputError, match=r"nosuch.toml: cannot be read \(No such file"):
+        load_steps(tmp_path / "nosuch.toml")
 
 
 def test_a_licence_that_no_family_has_goes():

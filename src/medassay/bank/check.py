@@ -1,5 +1,6 @@
 """One item of a bank file: from parsed JSON object to `Item`, or a refusal that names the place."""
 
+import re
 from collections.abc import Collection
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from medassay.core.records.target import (
     TARGETS,
     Facts,
     Form,
+    Pattern,
     Reference,
     Refuse,
     Target,
@@ -186,6 +188,10 @@ def _check_beside(
         return
     if not of_run:
         _check_unread(record, target, refuse)
+        if target is Pattern and re.search(record["regex"], ""):
+            raise refuse(
+                "regex", f"'{record['regex']:.40}' fits every reply, since it fits an empty one"
+            )
     if "facts" in record and target is not Facts:
         Facts.check(record, refuse)
     for key, others in (("drug_names", "health records"), ("severity", "ranked diagnoses")):

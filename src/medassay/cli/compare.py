@@ -16,7 +16,7 @@ from medassay.cli.output import out, table_width
 from medassay.core.ranks import p_text
 from medassay.core.scale import scale_text, units
 from medassay.core.table import Table
-from medassay.errors import GateError, UsageError
+from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
     from medassay.exchange.compare import Comparison
@@ -152,6 +152,11 @@ def _write_gate(
     from medassay.exchange.gate_files import annotations, junit, markdown
 
     if to_junit is not None:
+        if to_junit.exists() and not to_junit.read_bytes().startswith(b"<?xml"):
+            raise InputError(
+                f"--junit {to_junit}: exists, and is no XML; nothing is overwritten, choose another"
+                " place"
+            )
         to_junit.parent.mkdir(parents=True, exist_ok=True)
         to_junit.write_text(junit(report), encoding="utf-8")
     if to_summary is not None:

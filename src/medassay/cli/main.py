@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -127,6 +128,10 @@ def take_global_flags(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    # Where a stream was closed (`>&-`), Python has None.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 -- to the end
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # any text, whatever the terminal takes
@@ -154,7 +159,7 @@ def call(arguments: list[str]) -> int:
         return _stopped()
     except typer.Abort:
         return _failed("Interrupted", "declined; nothing was changed", Interrupted.exit_code)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 -- of each, one line is told
+    except BaseException as error:  # noqa: BLE001 -- of each one line, of a panic in Rust, too
         if out.debug:
             sys.stderr.write(visible(secrets.redact(traceback.format_exc())))
         return _report_error(error)
@@ -192,7 +197,7 @@ def _stopped() -> int:
     return _failed("Interrupted", message, Interrupted.exit_code)
 
 
-def _report_error(error: Exception | SystemExit) -> int:
+def _report_error(error: BaseException) -> int:
     """Print one line for an error, and return its exit code."""
     # Typer and rich make an exit of it where they hear that the reader of our output has left.
     cause = error.__context__ if isinstance(error, SystemExit) else error
@@ -235,9 +240,13 @@ def _failed(kind: str, message: str, code: int) -> int:
         message = object_store.with_addresses(message)
     message = secrets.redact(message)
     if out.json:
-        out.document({"error": {"kind": kind, "message": message, "exit": code}})
-    else:
+        with suppress(OSError):  # what reads our output is full or gone: the line says why
+            out.document({"error": {"kind": kind, "message": message, "exit": code}})
+            sys.stdout.flush()
+            return code
+    with suppress(OSError):  # the exit code says it, too
         sys.stderr.write(visible(f"error: {' '.join(message.split())}") + "\n")
+        sys.stderr.flush()
     return code
 
 

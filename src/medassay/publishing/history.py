@@ -153,7 +153,8 @@ def refuse_foreign(site: Path, publication: str) -> None:
     # A publication that was interrupted has left pages of the site, of a mirror without its own.
     ours = (LEASES, "log", "p", "status")
     others = sorted(p.name for p in site.iterdir() if p.name not in ours and p.name[0] != ".")
-    if others not in ([], ["index.html"]) and not logged:
+    is_left = others == ["index.html"] and (site / "p").is_dir()
+    if others and not is_left and not logged:
         raise GateError(
             f"{site}: holds other files ({', '.join(others[:3])}), and `verify` refuses a site with"
             " files that are not its own; publish into a new folder"

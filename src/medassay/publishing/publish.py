@@ -7,6 +7,7 @@ whole or not at all, and what was published is never touched again.
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -153,6 +154,8 @@ def publish(
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+            with suppress(OSError):  # of a site that was none before, and has a publication else
+                draft.parent.rmdir()
         _open_to_all(place)
         record_publication(site, board, place, signer)
     return place / "index.html"

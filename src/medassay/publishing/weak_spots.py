@@ -53,7 +53,8 @@ def worst_answers(run: Run, items: RunItems) -> dict[Row, list[WorstAnswer]]:
     """Return (model, setting, mode) → its lowest answers: among equal scores those first where a
     wrong answer could harm, then those to items to which other answers are best.
 
-    Answers at the better end of the scale are none. Answers of baselines do not count, and have no list.
+    Answers at the better end of the scale are none. Answers of baselines do not count, and have no
+    list.
     """
     scale_and_harm = {
         (domain, name): (part.task.scale, bool(harm))

@@ -58,7 +58,9 @@ def load_steps(path: Path) -> SelectionSteps:
     """
     try:
         data = load_toml(path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
     if unknown := sorted(data.keys() - set(SelectionSteps.KEYS)):
         names = ", ".join(SelectionSteps.KEYS)

@@ -1,5 +1,5 @@
-"""Values of metrics by the hash of the texts they compare, and what retrieval found by the hash of a
-question, so that none is computed twice.
+"""Values of metrics by the hash of the texts they compare, and what retrieval found by the hash of
+a question, so that none is computed twice.
 
 Each metric or retrieval has one append-only file.
 
