@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -220,6 +221,18 @@ def test_a_line_that_tells_of_a_run_what_it_does_not_hold_is_found(
         patched.setattr(history, "recorded", lambda *of_run: {**whole(*of_run), key: value})
         medassay.publish(published, tmp_path / "site", publication="one")
     assert f"says another {key}" in verify(tmp_path / "site").first_mismatch
+
+
+def test_a_site_that_is_being_published_to_is_no_broken_one(site):
+    draft = site / "p" / ".three.part" / "data"
+    draft.mkdir(parents=True)
+    (draft / "x").write_text("x")
+    with lock_site(site), pytest.raises(IncompleteError, match="another process is publishing"):
+        verify(site)
+    assert ".three.part" in verify(site).first_mismatch
+    shutil.rmtree(draft.parent)
+    with lock_site(site):
+        assert verify(site).ok
 
 
 SECRET = "sk-" + "a1" * 20

@@ -10,7 +10,7 @@ from medassay.core.canonical import canonical, record_line
 from medassay.core.json import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publications_in, status_of
 from medassay.core.records.trend import Trend
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 from medassay.publishing.board import DATA
 from medassay.publishing.changes import (
     CHANGES,
@@ -35,7 +35,7 @@ from medassay.publishing.trend import TREND, extended, read_trend, series_of
 from medassay.report.site import site_files
 from medassay.runner.manifest import code_of_today
 from medassay.runner.replication import rerun_of
-from medassay.storage.ledger import head_line, head_of, read_ledger
+from medassay.storage.ledger import head_line, head_of, is_locked, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
 from medassay.storage.object_store import mirror_of
 from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
@@ -51,11 +51,8 @@ UNSEEN = (
 )
 
 # Ledger first, pages after it: a command that was cut off between leaves this, and nothing else.
-_OPTIONAL = {
-    "demonstration",
-    "joined",
-    "rerun",
-}  # of what the ledger says of a run, where there is any
+# Of what the ledger says of a run: what not every run has.
+_OPTIONAL = {"demonstration", "joined", "rerun"}
 _ONCE_MORE = "; if a command was interrupted here, give it once more: it makes the pages anew"
 
 
@@ -76,6 +73,9 @@ def verify(
     ------
     InputError
         If there is neither a run, nor a publication, nor a site; or `since` cannot be read.
+    IncompleteError
+        When something is wrong with a site that another process is publishing to, or a run is not
+        finished.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def verify(
         files_in(folder, may_be_empty=_may_be_empty(folder))
     except Mismatch as error:  # nothing is opened then: it may hang, or lie elsewhere
         report.add("files", str(error), ok=False)
-        return report
+        return _unless_locked(folder, report)
     if (folder / "p").is_dir() or (folder / LEDGER).exists():
-        return _verify_site(folder, since, signed_by, trust_code=trust_code)
+        return _unless_locked(folder, _verify_site(folder, since, signed_by, trust_code=trust_code))
     if since or signed_by:
         raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
     if (folder / DATA).is_dir():
@@ -116,6 +116,15 @@ def verify(
     raise InputError(
         f"{folder}: neither a run, nor a publication, nor a site; expected one of them"
     )
+
+
+def _unless_locked(folder: Path, report: VerificationReport) -> VerificationReport:
+    """Return a report; a site that another process is publishing to is not wrong, but not ready."""
+    if not report.ok and is_locked(folder):
+        raise IncompleteError(
+            f"{folder}: another process is publishing to this site; verify it again when it is done"
+        )
+    return report
 
 
 def _may_be_empty(folder: Path) -> tuple[str, ...]:

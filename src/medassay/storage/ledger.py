@@ -8,6 +8,7 @@ can tell whether anything before it was changed.
 
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -176,6 +177,21 @@ def head_of(entries: Sequence[LedgerEntry]) -> LedgerHead:
 def head_line(entries: Sequence[LedgerEntry]) -> bytes:
     """Return the bytes of the file with the head of a ledger."""
     return canonical(msgspec.to_builtins(head_of(entries))) + b"\n"
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process is publishing to a site on this machine."""
+    try:
+        file = os.open(folder / ".lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 @contextmanager
