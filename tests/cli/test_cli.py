@@ -500,6 +500,20 @@ def test_streams_that_are_closed_change_no_exit_code(command, code):
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
 
 
+def test_a_panic_of_a_library_is_one_line_of_ours(cli, monkeypatch):
+    class PanicException(BaseException):
+        """As Rust's bindings raise it."""
+
+    def panic(*arguments):
+        raise PanicException("too many open files")
+
+    monkeypatch.setattr("medassay.cli.main.command_line", panic)
+    code, _, errors = cli("runs")
+    assert code == 6
+    assert errors.startswith("error: unexpected PanicException: too many open files")
+    assert errors.count("\n") == 1
+
+
 def shell(command):
     return subprocess.run(
         ["bash", "-c", f"{sys.executable} -m medassay {command}"],
