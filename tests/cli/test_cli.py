@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import re
@@ -206,6 +207,38 @@ def test_what_init_cannot_write_is_said_and_nothing_is_left(cli, tmp_path, chose
     assert says in errors
     assert "secret" not in errors
     assert not (tmp_path / "study").exists()
+
+
+def test_init_on_a_full_disk_leaves_nothing_that_would_refuse_the_next_call(
+    cli, tmp_path, monkeypatch
+):
+    def full(path, data):
+        if path.name == "plan.toml.part":
+            path.write_bytes(data[:3])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        path.write_bytes(data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("medassay.core.files.write_synced", full)
+        code, _, errors = cli("init", "study")
+    assert (code, "study/plan.toml: No space left" in errors) == (4, True), errors
+    assert not [path for path in (tmp_path / "study").iterdir() if path.is_file()]
+    assert cli("init", "study")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (("compare", "runs", "--only", ""), "after '--only'"),
+        (("dispute", "open", "site", "one", "--claim", "x", "--model="), "--model"),
+        (("forget", "q1", "--domain", "", "--reason", "law", "--yes"), "after '--domain'"),
+        (("verify", ""), "after 'verify'"),
+        (("verify", "--", ""), "after '--'"),
+    ],
+)
+def test_a_variable_that_nobody_set_stands_for_nothing(cli, arguments, where):
+    code, _, errors = cli(*arguments)
+    assert (code, f"{where}: empty; expected a value" in errors) == (2, True)
 
 
 def test_preview_prints_what_it_would_cost(cli, law, tmp_path):

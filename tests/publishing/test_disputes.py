@@ -276,10 +276,20 @@ def test_a_step_that_was_cut_off_is_finished_by_giving_it_once_more(site, monkey
     assert medassay.verify(site).ok
 
 
-def test_a_step_on_top_of_another_is_a_step_of_its_own(site):
+def test_a_step_that_is_given_once_more_after_others_adds_no_line(site):
     assert STEPS["open"](site) == 1
+    assert open_dispute(site, "one", "Another claim.") == 2
     STEPS["answer"](site)
-    assert STEPS["open"](site) == 2  # said again after something else was said
+    entries = read_ledger(site)
+    assert STEPS["open"](site) == 1  # it is open
+    STEPS["answer"](site)
+    STEPS["status"](site)
+    assert len(read_ledger(site)) == len(entries) + 1
     STEPS["close"](site)
+    STEPS["status"](site)
+    STEPS["close"](site)
+    assert len(read_ledger(site)) == len(entries) + 2
     with pytest.raises(InputError, match="was closed on"):
         close_dispute(site, 1, "rejected", reason="Another reason.")
+    assert STEPS["open"](site) == 3  # closed, it is claimed anew
+    assert medassay.verify(site).ok

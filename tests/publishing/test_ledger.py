@@ -103,6 +103,10 @@ def test_a_status_is_a_line_too_and_the_publication_keeps_its_bytes(site, cli):
         (("one", "wrong", "--reason", "x"), "expected one of current, superseded"),
         (("one", "retracted", "--reason", " "), "readers must learn why"),
         (("one", "retracted", "--reason", "x", "--next", "one"), "the publication itself"),
+        (
+            ("two", "retracted", "--reason", "x", "--next", "one"),
+            "'one' sends its readers on to two",
+        ),
     ):
         code, _, errors = cli("status", site, *arguments)
         assert code == 3, errors
@@ -535,6 +539,7 @@ def test_a_key_that_a_full_disk_did_not_take_leaves_no_file(tmp_path, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdopen", full)
-        with pytest.raises(InputError, match=r"key\.pem: cannot be written: No space left"):
+        with pytest.raises(OSError, match="No space left") as caught:
             new_key(tmp_path / "key.pem")
+        assert caught.value.filename == str(tmp_path / "key.pem")
     assert len(new_key(tmp_path / "key.pem")) == 64

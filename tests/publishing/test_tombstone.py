@@ -1,3 +1,4 @@
+import fcntl
 import json
 from hashlib import sha256
 
@@ -7,11 +8,12 @@ from tests import makers
 import medassay
 from medassay import pipeline
 from medassay.core.canonical import canonical
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 from medassay.publishing import tombstone
 from medassay.publishing.tombstone import forget
 from medassay.publishing.verify import verify
 from medassay.storage.response import ResponseStore
+from medassay.storage.run import LOCK, STUDIES
 
 SECRET = "the patient of the third of May"
 
@@ -137,6 +139,19 @@ def test_replies_are_gone_before_the_verdicts_that_name_them(workspace, monkeypa
     with ResponseStore(folder / "responses") as store:
         assert store.purge(lambda line: line.get("item") == "open-003") == 0
     bury(folder)
+
+
+def test_a_study_at_work_is_waited_for(workspace):
+    folder, run = workspace
+    study = folder / STUDIES / "contexts"
+    study.mkdir(parents=True)
+    with (study / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(IncompleteError, match="a study is at work"):
+            bury(folder)
+    assert (study / LOCK).exists()
+    assert bury(folder).runs == [run.id]
+    assert not study.exists()
 
 
 def test_what_cannot_be_forgotten_is_told(workspace, cli):

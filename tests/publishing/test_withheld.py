@@ -19,7 +19,7 @@ from medassay.publishing.redaction import (
     commitment,
     select_fields,
 )
-from medassay.publishing.shingles import PrivateShingles, shingles, words
+from medassay.publishing.shingles import PrivateShingles, shingles
 from medassay.publishing.verify import verify
 
 
@@ -185,7 +185,7 @@ def test_what_models_say_everywhere_is_no_secret_and_what_they_say_of_the_item_a
 
 @given(st.text(max_size=200), st.integers(1, 9))
 def test_shingles_are_all_runs_of_words(text, size):
-    found = words(text)
+    found = [word.casefold() for word in re.findall(r"[^\W_]+", text)]
     assert len(list(shingles(text, size))) == max(0, len(found) - size + 1)
     secrets = PrivateShingles()
     secrets.add(text, "x")

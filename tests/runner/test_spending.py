@@ -385,6 +385,22 @@ def test_two_currencies_and_one_bound_do_not_go_together(tmp_path, endpoint, cli
     assert (code, "priced in JPY and USD; expected one currency" in errors) == (3, True)
 
 
+def test_a_bound_of_the_workspace_adds_no_two_currencies(tmp_path, endpoint, cli):
+    server = endpoint()
+    makers.write_bank(tmp_path / "bank", makers.many_items(4))
+    plan = makers.write_plan(tmp_path, models=["m"])
+    entry = makers.endpoint(server.url, name="m", price=PRICE)
+    makers.write_models(tmp_path, entry | {"price": PRICE | {"currency": "JPY"}})
+    assert cli("run", plan, "--yes")[0] == 0
+    (tmp_path / "medassay.toml").write_text("[budget]\ntotal = 100\n")
+    makers.write_models(tmp_path, entry)
+    second = makers.write_plan(tmp_path, models=["m"], seed=7, name="second", few_shot_k=2)
+    before = len(server.seen)
+    code, _, errors = cli("run", second, "--yes")
+    assert (code, len(server.seen)) == (3, before)
+    assert "was spent in JPY, but entries are priced in USD" in errors
+
+
 def test_what_is_asked_anew_and_killed_is_not_settled_by_an_older_reply(tmp_path, endpoint):
     silent = threading.Event()
     server = endpoint(lambda number, times: ("silent", {}, "") if silent.is_set() else None)

@@ -171,10 +171,10 @@ def test_what_is_written_anew_is_taken_over_by_nobody_meanwhile(tmp_path, monkey
             store.put(key, Completion(text=key), {})
     whole = ResponseStore._compress
 
-    def compress(self, path):
+    def compress(self, path, **options):
         if "purge" in path.name:
             ResponseStore(tmp_path).close()  # another process opens it at this moment
-        whole(self, path)
+        whole(self, path, **options)
 
     monkeypatch.setattr(ResponseStore, "_compress", compress)
     with ResponseStore(tmp_path) as store:
@@ -182,6 +182,42 @@ def test_what_is_written_anew_is_taken_over_by_nobody_meanwhile(tmp_path, monkey
         assert store.get("a") is None
         assert store.get("b").text == "b"
     assert not list(tmp_path.glob("active-*"))
+
+
+def test_a_reply_that_another_process_writes_is_not_passed_over_in_silence(tmp_path):
+    with ResponseStore(tmp_path) as store:
+        store.put("a", Completion(text="A"), {"item": "q"})
+    with ResponseStore(tmp_path) as writer:
+        writer.put("b", Completion(text="B"), {"item": "q"})
+        with (
+            ResponseStore(tmp_path) as store,
+            pytest.raises(IncompleteError, match="another process is writing"),
+        ):
+            store.purge(lambda record: record["item"] == "q")
+        assert writer.get("a").text == "A"
+        with ResponseStore(tmp_path) as store:
+            assert store.purge(lambda record: record["item"] == "another") == 0
+    with ResponseStore(tmp_path) as store:
+        assert store.purge(lambda record: record["item"] == "q") == 2
+
+
+def test_an_index_that_is_made_anew_finds_the_same_replies(tmp_path):
+    """Two processes asked at once; segments are named by their content, in no order of time."""
+    for n in range(8):
+        folder = tmp_path / str(n)
+        stores = [ResponseStore(folder) for _ in range(3)]
+        for at, store in enumerate(stores):
+            store.put("k", Completion(text=f"{n}-{at}"), {"model": "m"})
+            store.put(f"only-{at}", Completion(text=""), {"model": "m"})
+        for store in stores:
+            store.close()
+        assert stored(folder, "k")[0].text == f"{n}-0"
+        for path in folder.glob("index.sqlite*"):
+            path.unlink()
+        assert stored(folder, "k")[0].text == f"{n}-0"
+        with ResponseStore(folder) as store:  # a segment that is written anew keeps its place
+            assert store.purge(lambda record: record["key"] == "only-0") == 1
+            assert store.get("k").text == f"{n}-0"
 
 
 def test_a_damaged_segment_is_named_where_replies_are_deleted(tmp_path):

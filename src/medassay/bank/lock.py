@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+from medassay.core.files import write_whole
 from medassay.core.json import parse_json
 from medassay.errors import InputError
 
@@ -35,8 +36,6 @@ def register(lock: Path, version: str, content: str) -> None:
                 f"{lock.name}: {version} is already registered with another content hash"
             )
         document = {"schema_version": 1, "banks": dict(sorted(versions.items()))}
-        part = lock.with_name(lock.name + ".part")
-        part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        part.replace(lock)
+        write_whole(lock, f"{json.dumps(document, indent=2)}\n".encode())
     finally:
         os.close(place)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from medassay.core.canonical import canonical
-from medassay.core.files import write_synced
+from medassay.core.files import write_whole
 from medassay.core.json import parse_json
 from medassay.errors import InputError
 
@@ -100,6 +100,4 @@ def _plain(record: msgspec.Struct) -> dict[str, Any]:
 
 def _write(path: Path, entries: Sequence[ReviewedBank]) -> None:
     line = canonical(_plain(_ReviewsFile(tuple(entries)))) + b"\n"
-    part = path.with_name(f"{path.name}.part")
-    write_synced(part, line)
-    part.replace(path)
+    write_whole(path, line)

@@ -12,6 +12,7 @@ import typer
 
 from medassay.cli.output import out
 from medassay.cli.schema import schema_text
+from medassay.core.files import write_whole
 from medassay.errors import InputError, UsageError
 
 _FILES = ("plan.toml", "models.json")
@@ -42,13 +43,16 @@ def command(
         plan = re.sub(r"^models = \[.*?\]", lambda _: f"models = {named}", plan, flags=re.M)
         line = f'"models": [\n  {json.dumps(entry, ensure_ascii=False)},'
         models = models.replace('"models": [', line, 1)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(_FILES, (plan, models), strict=True):
-        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "schemas").mkdir(parents=True, exist_ok=True)
     for name in _SCHEMAS:  # which both files name, so that editors complete
-        path = folder / "schemas" / f"{name}.schema.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(schema_text(name), encoding="utf-8")
+        write_whole(folder / "schemas" / f"{name}.schema.json", schema_text(name).encode())
+    # The plan last: where a full disk takes no more, the same command writes all anew.
+    write_whole(folder / "models.json", models.encode())
+    try:
+        write_whole(folder / "plan.toml", plan.encode())
+    except OSError:
+        (folder / "models.json").unlink()
+        raise
     out.tell(
         {"path": str(folder), "files": list(_FILES)},
         f"{folder}: wrote {' and '.join(_FILES)}",

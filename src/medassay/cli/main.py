@@ -103,6 +103,7 @@ def take_global_flags(arguments: list[str]) -> list[str]:
     place = os.environ.get("MEDASSAY_LOG", "")
     out.json = out.quiet = out.debug = access.shared = False
     out.color = "NO_COLOR" not in os.environ
+    _refuse_empty(arguments)
     words = iter(arguments)
     for argument in words:
         if argument == "--":
@@ -124,6 +125,19 @@ def take_global_flags(arguments: list[str]) -> list[str]:
     if place:
         log.open(place)
     return remaining
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """Refuse an argument or an option's value that is empty, as of a variable that nobody set: no
+    model would stand for all of them, no folder for the one here.
+    """
+    before = "medassay"
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not argument or (name.startswith("--") and equals and not value):
+            where = name if equals else f"after '{before}'"
+            raise UsageError(f"{where}: empty; expected a value, or nothing at all")
+        before = argument
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -209,7 +223,8 @@ def _report_error(error: BaseException) -> int:
     if isinstance(error, MedassayError):
         return _failed(type(error).__name__, str(error), error.exit_code)
     if isinstance(error, OSError):
-        problem = f"{error.filename}: " if error.filename else ""
+        name = error.filename2 or error.filename  # of a copy, where it goes
+        problem = f"{name}: " if name else ""
         problem += error.strerror or str(error)
         if error.errno in DISK_FULL:
             return _failed("OSError", f"{problem}; {_MAKE_ROOM}", IncompleteError.exit_code)

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,54 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     OSError
         Naming the file, when the disk takes no more of it; whatever `records` raise.
     """
-    try:
-        with path.open("wb") as file:
-            file.writelines(canonical(record) + b"\n" for record in records)
-    except OSError as error:
-        if error.errno in DISK_FULL:
-            error.filename = str(path)  # Python names no file that was open already
-        raise
+    with naming(path), path.open("wb") as file:
+        file.writelines(canonical(record) + b"\n" for record in records)
 
 
 def write_synced(path: Path, data: bytes) -> None:
-    """Write a file, which is on the disk when this returns."""
-    with path.open("wb") as file:
+    """Write a file, which is on the disk when this returns.
+
+    Raises
+    ------
+    OSError
+        Naming the file.
+    """
+    with naming(path), path.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_whole(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write a file in one step: at any time it is there whole, or as it was before.
+
+    Raises
+    ------
+    OSError
+        Naming the file; no draft stays then.
+    """
+    draft = path.with_name(f"{path.name}.part")
+    try:
+        write_synced(draft, data)
+        if mode is not None:
+            draft.chmod(mode)
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an error of a full disk name a file: Python names none that was open already."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            error.filename = str(path)
+        raise
 
 
 @contextmanager

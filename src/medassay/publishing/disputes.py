@@ -11,7 +11,7 @@ from medassay.errors import InputError
 from medassay.publishing.board import DATA, board_of
 from medassay.publishing.history import (
     enter_step,
-    is_last_step,
+    is_entered,
     ledger_to_change,
     refuse_unpublished,
 )
@@ -33,7 +33,8 @@ def open_dispute(
     by: str = "",
     signer: Signer | None = None,
 ) -> int:
-    """Enter a claim that a number is wrong, and return the number of the dispute.
+    """Enter a claim that a number is wrong, and return the number of the dispute: of the one that
+    is open, where the same claim is given once more.
 
     Parameters
     ----------
@@ -65,9 +66,16 @@ def open_dispute(
             "claim": claim.strip(),
             "by": by.strip(),
         }
-        number = len(disputes_of(entries))
-        if not is_last_step(entries, {**step, "dispute": number}):
-            number += 1
+        disputes = disputes_of(entries)
+        number = next(
+            (
+                dispute.number
+                for dispute in disputes
+                if dispute.closing is None
+                and is_entered(entries, {**step, "dispute": dispute.number})
+            ),
+            len(disputes) + 1,
+        )
         enter_step(site, {**step, "dispute": number}, signer)
     return number
 
@@ -130,7 +138,7 @@ def close_dispute(
             "reason": reason.strip(),
             "next": following,
         }
-        if not is_last_step(entries, step):
+        if not is_entered(entries, step):
             _refuse_closed(site, dispute)
         enter_step(site, step, signer)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from medassay.core.clock import now
+from medassay.core.files import write_whole
 from medassay.core.keyed import keyed
 from medassay.core.ledger import (
     HEAD,
@@ -44,6 +45,7 @@ from medassay.storage.run import LEASES, SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
 
 _OF_EVERY_LINE = ("schema_version", "at", "code")
+_WHAT_A_STEP_IS_ABOUT = ("event", "publication", "dispute", "step")
 
 
 def set_status(
@@ -75,6 +77,7 @@ def set_status(
     refuse_secret(reason, "--reason")
     with ledger_to_change(site, signer) as entries:
         refuse_unpublished(site, entries, publication, following)
+        _refuse_circle(entries, publication, following)
         record: LedgerObject = {"event": "status", "publication": publication, "status": status}
         enter_step(site, {**record, "reason": reason, "next": following}, signer)
 
@@ -112,24 +115,43 @@ def refuse_unpublished(
         raise InputError(f"--next: '{following}' is the publication itself")
 
 
+def _refuse_circle(entries: Sequence[LedgerEntry], publication: str, following: str | None) -> None:
+    """Refuse a publication to read instead that sends its readers back."""
+    statuses = status_of(entries)
+    passed: list[str] = []
+    name = following
+    while name is not None and name not in passed:
+        passed.append(name)
+        if name == publication:
+            raise InputError(
+                f"--next: '{following}' sends its readers on to {' and '.join(passed[1:])};"
+                " expected a publication that is to be read instead"
+            )
+        name = statuses[name].next
+
+
 def enter_step(site: Path, record: LedgerObject, signer: Signer | None) -> None:
     """Enter what became of a publication into the ledger of a locked site, and make the site's own
     pages anew.
 
-    A step that is the last line already makes the pages alone: a command that was interrupted
-    between the two is given once more.
+    A step that is entered already makes the pages alone: a command that was interrupted between the
+    two is given once more, maybe after others.
     """
-    if not is_last_step(read_ledger(site), record):
+    if not is_entered(read_ledger(site), record):
         append_entry(site, _line(record), signer)
     _write_site(site)
 
 
-def is_last_step(entries: Sequence[LedgerEntry], record: LedgerObject) -> bool:
-    """Return whether the last line of a ledger says what a step says, whenever it was entered."""
-    if not entries:
-        return False
-    entered = {k: v for k, v in entries[-1].record.items() if k not in _OF_EVERY_LINE}
-    return entered == record
+def is_entered(entries: Sequence[LedgerEntry], record: LedgerObject) -> bool:
+    """Return whether the last line of its sort about the same publication or dispute says what a
+    step says, whenever it was entered.
+    """
+    about = [record.get(name) for name in _WHAT_A_STEP_IS_ABOUT]
+    for entry in reversed(entries):
+        if [entry.record.get(name) for name in _WHAT_A_STEP_IS_ABOUT] == about:
+            entered = {k: v for k, v in entry.record.items() if k not in _OF_EVERY_LINE}
+            return entered == record
+    return False
 
 
 def refuse_key_inside(site: Path, signer: Signer | None) -> None:
@@ -256,10 +278,7 @@ def site_words(site: Path, entries: Sequence[LedgerEntry]) -> tuple[BoardIdentit
 def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     open_to_all(path.parent)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.chmod(0o644)
-    part.replace(path)
+    write_whole(path, content, mode=0o644)
 
 
 def _line(record: LedgerObject) -> LedgerObject:

@@ -7,6 +7,7 @@ mark-up.
 
 import html
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,22 +19,21 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrt\"\\/bf])")
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text, without case and marks.
+def shingles(text: str, size: int = WORDS) -> Iterator[str]:
+    """Yield every run of `size` words, without case and marks, joined by blanks.
 
     Examples
     --------
-    >>> words("Dose: 5 mg/kg, äh?")
-    ['dose', '5', 'mg', 'kg', 'äh']
+    >>> list(shingles("Dose: 5 mg/kg, äh?", 4))
+    ['dose 5 mg kg', '5 mg kg äh']
     """
-    return [word.casefold() for word in _WORD.findall(text)]
-
-
-def shingles(text: str, size: int = WORDS) -> Iterator[str]:
-    """Yield every run of `size` words, joined by blanks."""
-    words_found = words(text)
-    for at in range(len(words_found) - size + 1):
-        yield " ".join(words_found[at : at + size])
+    # Word by word: a file that becomes public may be of any size, and a list of its words takes
+    # twenty times as much.
+    window: deque[str] = deque(maxlen=size)
+    for match in _WORD.finditer(text):
+        window.append(match[0].casefold())
+        if len(window) == size:
+            yield " ".join(window)
 
 
 class PrivateShingles(msgspec.Struct):
@@ -82,8 +82,10 @@ def leaking_file(folder: Path, secrets: PrivateShingles) -> tuple[Path, str] | N
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
-        names = secrets.secret_source(path.relative_to(folder).as_posix().replace("/", " "))
-        names_found = names or secrets.secret_source(path.read_bytes().decode("utf-8", "replace"))
-        if names_found:
-            return path, names_found
+        name = path.relative_to(folder).as_posix().replace("/", " ")
+        source = secrets.secret_source(name) or secrets.secret_source(
+            path.read_bytes().decode("utf-8", "replace")
+        )
+        if source:
+            return path, source
     return None

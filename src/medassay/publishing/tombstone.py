@@ -14,10 +14,11 @@ import msgspec
 
 from medassay.bank.check import build_item
 from medassay.core.canonical import canonical, record_line
+from medassay.core.files import write_whole
 from medassay.core.json import parse_json, record_as
 from medassay.core.records.manifest import Manifest
 from medassay.core.records.statistics import FURTHER
-from medassay.errors import InputError
+from medassay.errors import IncompleteError, InputError
 from medassay.kinds.catalog import RULES
 from medassay.publishing.redaction import (
     TRIAL_FIELDS,
@@ -31,6 +32,7 @@ from medassay.publishing.redaction import (
 )
 from medassay.publishing.report import Mismatch
 from medassay.storage.jsonl import read_as, read_jsonl
+from medassay.storage.leftover import at_work
 from medassay.storage.merkle import leaf_hash
 from medassay.storage.response import ResponseStore
 from medassay.storage.run import (
@@ -70,6 +72,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     ------
     InputError
         When no run holds the item, a run of it is unfinished, or no reason is given.
+    IncompleteError
+        When another process writes replies on the item, or a study is at work.
     """
     if not reason.strip():
         raise InputError("--reason: empty; an auditor must learn why records are gone")
@@ -84,8 +88,13 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
     if not runs:
         raise InputError(f"{workspace}: no run with item '{item}'")
     named = {item} | {first for run in runs for first in _batches(run, item)}
-    # What a killed study left; one that is at work loses its journal, and goes on from the replies
-    # that stay.
+    for study in sorted((workspace / STUDIES).glob("*")):
+        if at_work(study):
+            raise IncompleteError(
+                f"{study}: a study is at work and may ask item '{item}' again; wait until it ends,"
+                " then give the same command"
+            )
+    # What killed studies left.
     shutil.rmtree(workspace / STUDIES, ignore_errors=True)
     # Replies go before the verdicts that name them: a call that is interrupted in between finds all
     # of them again.
@@ -226,9 +235,7 @@ def _bury(run: Run, item: str, domains: set[str], *, reason: str, at: str) -> No
         part.write_bytes(canonical(data) + b"\n")
         files[name] = AmendedFile(sealed=sums[name], now=file_sha256(part))
         parts.append((part, run.path / name))
-    note = run.path / f"{TOMBSTONES}.part"
-    note.write_bytes(record_line(Tombstones(entries=entries, files=files)))
-    note.replace(run.path / TOMBSTONES)
+    write_whole(run.path / TOMBSTONES, record_line(Tombstones(entries=entries, files=files)))
     for part, path in parts:
         part.chmod(0o444)
         part.replace(path)

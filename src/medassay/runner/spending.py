@@ -2,6 +2,7 @@
 down.
 """
 
+import datetime as dt
 import json
 import re
 import shutil
@@ -17,7 +18,7 @@ from medassay.core.amount import NOTHING, Amount
 from medassay.core.json import unchecked
 from medassay.core.private import make_folder
 from medassay.core.records.completion import Usage
-from medassay.core.records.model import ModelSpec, Price
+from medassay.core.records.model import FREE, ModelSpec, Price
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
 from medassay.model.spec import remembered_price
@@ -26,6 +27,7 @@ from medassay.storage.object_store import Mirror, fetch_stores, is_address, mirr
 from medassay.storage.response import ResponseStore
 from medassay.storage.spend import (
     BEFORE,
+    SETTINGS,
     SPEND,
     Spending,
     SpendJournal,
@@ -60,7 +62,8 @@ def spending(
     Raises
     ------
     InputError
-        When money is bounded, here or in the workspace's medassay.toml, and an entry has no price.
+        When money is bounded, here or in the workspace's medassay.toml, and an entry has no price
+        or another currency than the rest.
     """
     refuse_unknown_prices(budget, [*specs.values()], bounds_of(workspace))
     if (mirror := mirror_of(workspace)) is not None:
@@ -68,6 +71,7 @@ def spending(
     begin(workspace, store)
     if mirror is None:  # in an object store they may be at work on another machine
         close_dead(workspace / SPEND, usage_in(store))
+    _refuse_several_currencies(workspace, specs, usage_in(store))
     journal = SpendJournal(workspace, account, specs, fresh=fresh)
     try:
         yield Budget(budget, journal, journal.spent(usage_in(store)))
@@ -75,6 +79,32 @@ def spending(
         journal.close()
         if mirror is not None:
             mirror.carry_whole(journal.path)
+
+
+def _refuse_several_currencies(
+    workspace: Path, specs: Mapping[str, ModelSpec], usage_of: Callable[[str], Usage | None]
+) -> None:
+    """Refuse a bound of the workspace that would add what was spent in one currency to what is to
+    be spent in another.
+    """
+    bounds = bounds_of(workspace)
+    if not bounds:
+        return
+    month = f"{dt.datetime.now(dt.UTC):%Y-%m}"
+    spent_in = {
+        spending_.currency
+        for spending_ in spendings(workspace / SPEND, usage_of)
+        if spending_.amount.money and (bounds.total is not None or spending_.month == month)
+    }
+    asked_in = {
+        price.currency for spec in specs.values() if (price := spec.known_price) and price != FREE
+    }
+    if asked_in and spent_in - asked_in:
+        raise InputError(
+            f"{SETTINGS} bounds the money of the workspace, of which some was spent in"
+            f" {' and '.join(sorted(spent_in))}, but entries are priced in"
+            f" {' and '.join(sorted(asked_in))}; expected one currency; no call was made"
+        )
 
 
 def spent_by(workspace: Path, account: str, store: ResponseStore) -> Amount:

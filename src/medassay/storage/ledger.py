@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from medassay.core.canonical import canonical
-from medassay.core.files import write_synced
+from medassay.core.files import write_whole
 from medassay.core.json import parse_json
 from medassay.core.ledger import LEDGER, PUBLICATION_ID, LedgerEntry, LedgerObject
 from medassay.errors import IncompleteError, InputError, IntegrityError
@@ -141,10 +141,7 @@ def append_entry(folder: Path, record: LedgerObject, signer: Signer | None = Non
         line |= {"signature": signature}
     path = folder / LEDGER
     before = path.read_bytes() if path.exists() else b""
-    part = path.with_suffix(".part")
-    write_synced(part, before + canonical(line) + b"\n")
-    part.chmod(0o644)
-    part.replace(path)
+    write_whole(path, before + canonical(line) + b"\n", mode=0o644)
     return LedgerEntry(record=record, prev=prev, hash=line_hash, signature=signature)
 
 

@@ -27,7 +27,7 @@ from medassay.core.canonical import sha256_hex
 from medassay.core.keyed import keyed
 from medassay.core.private import close_to_others, make_folder, open_file
 from medassay.core.records.completion import Completion, ReplyColumns, Usage
-from medassay.errors import IntegrityError
+from medassay.errors import IncompleteError, IntegrityError
 from medassay.storage.jsonl import append_line
 
 if sys.version_info >= (3, 14):
@@ -92,7 +92,8 @@ def growing_name(name: str) -> str:
 
 
 class ResponseStore:
-    """Open for one process; a context manager. The first reply to a request is the one kept.
+    """Open for one process; a context manager. Where a request has two replies, since two processes
+    asked at once, the one whose segment was finished first is found.
 
     Parameters
     ----------
@@ -181,10 +182,18 @@ class ResponseStore:
     def usages(self) -> dict[str, tuple[str, Usage]]:
         """Return key → (model, usage) of every stored reply, of each as it was stored first."""
         usages: dict[str, tuple[str, Usage]] = {}
-        for path in sorted(self._folder.glob("*.jsonl.zst")):
+        for path in self._segments():
             for record in self._decoded(path, _used_of):
                 usages.setdefault(record.key, (record.model, record.completion.usage))
         return usages
+
+    def _segments(self) -> list[Path]:
+        """Return the finished segments in the order in which they were finished: an index that is
+        made anew then finds the replies that the one before it found.
+        """
+        return sorted(
+            self._folder.glob("*.jsonl.zst"), key=lambda path: (path.stat().st_mtime_ns, path.name)
+        )
 
     @staticmethod
     def _begin(path: Path) -> int:
@@ -219,17 +228,22 @@ class ResponseStore:
     def purge(self, matches: Callable[[dict[str, Any]], bool]) -> int:
         """Delete every stored reply that is wanted gone, and return how many; the rest stays.
 
-        What other processes are writing is theirs: it is not looked at.
-
         Raises
         ------
+        IncompleteError
+            When another process is writing such replies: they are its own until it ends. Nothing
+            is deleted then.
         IntegrityError
             Naming a segment that is damaged.
         """
         self._end_snapshot()
-        gone = sum(
-            self._purge_segment(path, matches) for path in sorted(self._folder.glob("*.jsonl.zst"))
-        )
+        for path in self._folder.glob(growing_name("*")):
+            if _holds(path, matches):
+                raise IncompleteError(
+                    f"responses/{path.name}: another process is writing replies that are to be"
+                    " deleted; wait until it ends, then give the same command"
+                )
+        gone = sum(self._purge_segment(path, matches) for path in self._segments())
         with self._index:
             self._index.execute("DELETE FROM response")
             self._index.execute("DELETE FROM segment")
@@ -249,7 +263,8 @@ class ResponseStore:
             with open(self._begin(active), "wb") as file:
                 file.writelines(line for line, is_gone in lines() if not is_gone)
                 file.flush()
-                self._compress(active)  # while it is locked: others would take it over
+                # While it is locked: others would take it over.
+                self._compress(active, finished=path.stat().st_mtime_ns)
             path.unlink()
         return n_gone
 
@@ -271,7 +286,7 @@ class ResponseStore:
                 if path.exists():  # not taken over by another process while we waited for the lock
                     self._compress(path)
 
-    def _compress(self, path: Path) -> None:
+    def _compress(self, path: Path, *, finished: int | None = None) -> None:
         part = path.with_suffix(".part")
         is_kept = False
         # Closed below.
@@ -290,6 +305,8 @@ class ResponseStore:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if finished is not None:
+                os.utime(part, ns=(finished, finished))
             part.replace(self._folder / f"{digest[:32]}.jsonl.zst")
         part.unlink(missing_ok=True)
         path.unlink()
@@ -302,12 +319,12 @@ class ResponseStore:
                 known_segments = {
                     name for (name,) in self._index.execute("SELECT name FROM segment")
                 }
-                present = {path.name for path in self._folder.glob("*.jsonl.zst")}
-                if known_segments - present:  # a segment was removed: start over
+                present = [path.name for path in self._segments()]
+                if known_segments.difference(present):  # a segment was removed: start over
                     self._index.execute("DELETE FROM response")
                     self._index.execute("DELETE FROM segment")
                     known_segments = set()
-                for name in sorted(present - known_segments):
+                for name in [name for name in present if name not in known_segments]:
                     rows = (
                         (record.key, bytes(record.completion))
                         for record in self._decoded(self._folder / name, _decode_stored)
@@ -328,6 +345,17 @@ class ResponseStore:
                 f"responses/{path.name}: damaged ({error}); restore the file, or remove it to ask"
                 " again"
             ) from None
+
+
+def _holds(path: Path, matches: Callable[[dict[str, Any]], bool]) -> bool:
+    """Return whether a segment that is being written holds such a reply; a line that is not whole
+    yet is of a reply that nobody was given.
+    """
+    try:
+        with path.open("rb") as file:
+            return any(line.endswith(b"\n") and matches(msgspec.json.decode(line)) for line in file)
+    except FileNotFoundError:  # finished meanwhile: it is among the segments
+        return False
 
 
 def completion_to_dict(completion: Completion) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from medassay.core.canonical import canonical, sha256_hex
-from medassay.core.files import write_synced
+from medassay.core.files import write_whole
 from medassay.core.frame import Records, table_html
 from medassay.core.json import parse_record, record_as
 from medassay.core.private import make_folder
@@ -292,9 +292,7 @@ def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet, whole or not at all."""
     if path.exists():
         raise InputError(f"{path.name}: exists already in {path.parent}; nothing was overwritten")
-    part = path.with_name(path.name + ".part")
-    write_synced(part, data)
-    part.rename(path)
+    write_whole(path, data)
 
 
 def lock_run(run: Run) -> IO[bytes]:

@@ -25,6 +25,8 @@ def new_key(path: Path) -> str:
     ------
     InputError
         If the file exists or its folder does not.
+    OSError
+        Naming the file, if the disk takes no more.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import (
@@ -52,7 +54,8 @@ def new_key(path: Path) -> str:
             file.write(text)
     except OSError as error:
         path.unlink()  # empty, it would be taken for a key that must not be overwritten
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        error.filename = str(path)
+        raise
     return key.public_key().public_bytes_raw().hex()
 
 

@@ -17,6 +17,7 @@ from msgspec import UNSET, structs
 
 from medassay import pipeline
 from medassay.core.canonical import short_hash
+from medassay.core.files import write_whole
 from medassay.core.json import parse_json, record_as
 from medassay.core.keyed import KeyedRecord
 from medassay.core.records.likelihood import Asks
@@ -130,9 +131,8 @@ def write_record(folder: Path, parts: Iterable[BenchmarkPart], **record: Any) ->
     """Write what a suite is, whole or not at all."""
     document = {"schema_version": 1, **record, "parts": [part.to_dict() for part in parts]}
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{RECORD}.part"
-    draft.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    draft.replace(folder / RECORD)
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    write_whole(folder / RECORD, f"{text}\n".encode())
 
 
 def is_suite_folder(folder: Path) -> bool:

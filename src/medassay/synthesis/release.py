@@ -21,6 +21,7 @@ from medassay.bank.folder import (
 from medassay.bank.lock import register, registered_hash
 from medassay.bank.release import release
 from medassay.core.canonical import canonical
+from medassay.core.files import write_whole
 from medassay.core.records.card_object import CardObject
 from medassay.core.records.item_line import item_line
 from medassay.core.records.item_object import ItemObject
@@ -212,9 +213,7 @@ def _rewrite(folder: Path, card: CardObject, records: Records) -> None:
         ("items.jsonl", lines),
         ("bank.toml", card_text(card).encode()),
     ):
-        part = folder / f"{name}.part"
-        part.write_bytes(data)
-        part.replace(folder / name)
+        write_whole(folder / name, data)
 
 
 def _note_release(

@@ -55,7 +55,13 @@ def serve_app(
             f"the review app needs the extra [web] ({error.name} is missing): pip install"
             " 'medassay[web]'"
         ) from None
-    _check(where, settings)
+    _check(where)
+    _check_proxies(where, settings)
+    if _is_plain_to_others(where) and not where.proxies:
+        raise InputError(
+            f"{where.host}: plain HTTP is served on this machine only; give --certificate and"
+            " --key, or --proxy with the address of the proxy that speaks HTTPS"
+        )
     listener = bound(where)
     address = settings.origin or address_of(listener, where)
     with database.write() as db:
@@ -79,7 +85,12 @@ def serve_viewer(
     """
     from medassay.web.viewer.app import guarded_viewer
 
-    _check(where, AppSettings())
+    _check(where)
+    if _is_plain_to_others(where):
+        raise InputError(
+            f"{where.host}: plain HTTP is served on this machine only; give --certificate and"
+            " --key, or forward the port: see --help"
+        )
     listener = bound(where)
     address = origin or address_of(listener, where)
     app, token = guarded_viewer(place, address)
@@ -132,7 +143,7 @@ def _listen(app: "ASGIApp", listener: socket.socket, where: ListenAddress) -> No
             signal.signal(signal.SIGHUP, before)
 
 
-def _check(where: ListenAddress, settings: AppSettings) -> None:
+def _check(where: ListenAddress) -> None:
     if (where.certificate is None) != (where.key is None):
         raise InputError("--certificate and --key come together")
     for path in (where.certificate, where.key):
@@ -140,6 +151,9 @@ def _check(where: ListenAddress, settings: AppSettings) -> None:
             raise InputError(f"{path}: no such file; expected PEM")
     if where.certificate is not None:
         _check_certificate(where)
+
+
+def _check_proxies(where: ListenAddress, settings: AppSettings) -> None:
     if settings.root_path and not re.fullmatch(r"(/[\w.~-]+)+", settings.root_path, re.ASCII):
         raise InputError(
             f"--root-path '{settings.root_path}'; expected it to begin with / and to have letters,"
@@ -153,11 +167,10 @@ def _check(where: ListenAddress, settings: AppSettings) -> None:
                 f"--proxy '{proxy}'; expected the address of one proxy or of its network, such as"
                 " 10.0.0.5"
             ) from None
-    if not (is_loopback(where.host) or where.certificate or where.proxies):
-        raise InputError(
-            f"{where.host}: plain HTTP is served on this machine only; give --certificate and"
-            " --key, or --proxy with the address of the proxy that speaks HTTPS"
-        )
+
+
+def _is_plain_to_others(where: ListenAddress) -> bool:
+    return not (is_loopback(where.host) or where.certificate)
 
 
 def checked_origin(url: str) -> str:
@@ -189,7 +202,7 @@ def checked_origin(url: str) -> str:
         or not host
         or not plain
     ):
-        raise InputError(f"--url '{url}'; expected https://… without a path (that is --root-path)")
+        raise InputError(f"--url '{url}'; expected https://… and no path")
     host_shown = f"[{host}]" if ":" in host else host
     usual = {"https": 443, "http": 80}[parts.scheme]
     return f"{parts.scheme}://{host_shown}" + ("" if port in (None, usual) else f":{port}")

@@ -142,6 +142,7 @@ def test_plain_http_is_served_on_this_machine_only(cli, tmp_path):
     (tmp_path / "runs").mkdir()
     code, _, errors = cli("view", tmp_path, "--host", "0.0.0.0", "--port", "0")
     assert (code, "plain HTTP is served on this machine only" in errors) == (3, True)
+    assert "--proxy" not in errors  # which this command has not
     code, _, errors = cli("view", tmp_path / "nowhere")
     assert (code, "no workspace and no run" in errors) == (3, True)
 
