@@ -10,6 +10,7 @@ from tests import makers
 
 from medassay.bank import bank_records, item_record, load_bank, write_bank
 from medassay.bank.check import build_item, check_record
+from medassay.core.wording import is_blank
 from medassay.errors import InputError
 
 GOOD = {
@@ -207,7 +208,7 @@ def test_a_refused_bank_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-texts = st.text(min_size=1).filter(str.strip)
+texts = st.text(min_size=1).filter(lambda text: not is_blank(text))
 
 
 @given(
@@ -300,6 +301,32 @@ def test_what_is_withheld_keeps_its_lowest_score_and_severity_on_the_way_to_its_
         check_record({**record, "lowest": -(10**400)}, "here", {"law"}, of_run=True)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("id", "q1\n", "expected one line"),
+        ("id", "q\u0000", "expected one line"),
+        ("question", "\u200b \u2060", "absent or empty"),
+        ("options", ["a", "\u200b", "c", "d"], "option 2 has nothing that can be seen"),
+    ],
+)
+def test_what_nobody_can_see_is_refused(tmp_path, key, value, told):
+    items = [makers.law_items()[0] | {key: value}]
+    with pytest.raises(InputError, match=rf"row 1: field '{key}': .*{told}"):
+        load_bank(makers.write_bank(tmp_path / "bank", items))
+
+
+def test_options_that_read_alike_are_told(tmp_path, cli):
+    items = makers.law_items()[:3]
+    items[1]["options"][:2] = ["caf\u00e9", "cafe\u0301 "]
+    folder = makers.write_bank(tmp_path / "bank", items)
+    code, shown, told = cli("--json", "bank", "validate", folder)
+    assert (code, json.loads(shown)["twin_options"]) == (0, [items[1]["id"]])
+    code, _, told = cli("bank", "validate", folder)
+    assert "1 item with two options that read alike, which no answer can tell apart" in told
+    assert items[1]["id"] in told
+
+
 def test_a_key_that_stands_twice_in_an_item_is_refused(tmp_path):
     folder = makers.write_bank(tmp_path / "bank", makers.law_items())
     path = folder / "items.jsonl"
@@ -309,8 +336,17 @@ def test_a_key_that_stands_twice_in_an_item_is_refused(tmp_path):
         load_bank(folder)
 
 
-@pytest.mark.parametrize("ids", [("q\u00e9", "qe\u0301"), ("qe\u0301", "q\u00e9")])
-def test_ids_that_look_the_same_are_refused(tmp_path, ids):
+@pytest.mark.parametrize(
+    ("ids", "row"),
+    [
+        (("q\u00e9", "qe\u0301"), 2),
+        (("qe\u0301", "q\u00e9"), 2),
+        (("q\u00f6", "q\u00f6\u200b"), 2),
+        (("q1", "q1\u200b"), 2),
+        (("q\u200b1", "q1"), 1),
+    ],
+)
+def test_ids_that_look_the_same_are_refused(tmp_path, ids, row):
     items = [{**makers.law_items()[0], "id": name} for name in ids]
-    with pytest.raises(InputError, match=r"row 2: field 'id': 'q.*' looks like an earlier id"):
+    with pytest.raises(InputError, match=rf"row {row}: field 'id': 'q.*' looks like an"):
         load_bank(makers.write_bank(tmp_path / "bank", items))

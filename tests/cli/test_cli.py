@@ -241,6 +241,16 @@ def test_a_variable_that_nobody_set_stands_for_nothing(cli, arguments, where):
     assert (code, f"{where}: empty; expected a value" in errors) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "arguments", [("init", "FILE"), ("init", "FILE/x"), ("demo", "closed", "--to", "FILE/x")]
+)
+def test_a_file_where_a_folder_is_needed_is_named(cli, tmp_path, arguments):
+    (tmp_path / "FILE").write_text("mine")
+    code, _, errors = cli(*arguments)
+    assert (code, "FILE: is a file, expected a folder" in errors) == (3, True), errors
+    assert (tmp_path / "FILE").read_text() == "mine"
+
+
 def test_preview_prints_what_it_would_cost(cli, law, tmp_path):
     code, text, _ = cli("run", law, "--plan")
     assert code == 0

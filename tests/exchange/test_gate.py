@@ -186,13 +186,25 @@ def test_replies_cut_off_and_items_without_a_score_stop_a_release(tmp_path, cli)
     [
         *("noninferior", "noninferior:x", "better:0.1", "equivalent:-1", "equivalent:nan"),
         *("minimum:", "minimum:0.5@", "harm:0.5", "harm:-1", "cutoff:2", "coverage:-0.1"),
-        *("harm:0@a", "cutoff:0.1@a", "noninferior:inf", "", "minimum:1e999"),
+        *("harm:0@a", "cutoff:0.1@a", "noninferior:inf", "minimum:1e999"),
     ],
 )
 def test_rules_that_say_nothing_are_refused(three, cli, rule):
     code, _, errors = cli("compare", three["good"], three["old"], "--gate", rule)
     assert code == 2
     assert f"--gate '{rule}': " in errors
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("minimum:2", "the score goes from 0 to 1"),
+        ("minimum:-1", "the score goes from 0 to 1"),
+    ],
+)
+def test_a_limit_that_every_model_passes_or_none_is_refused(three, cli, rule, told):
+    code, _, errors = cli("compare", three["good"], three["old"], "--gate", rule)
+    assert (code, f"--gate '{rule}': {told}" in errors) == (3, True), errors
 
 
 def test_a_gate_holds_one_model_against_one(three, cli):

@@ -140,6 +140,9 @@ def test_an_address_that_is_no_longer_told_takes_its_files_along(run, board, tmp
         (BOARD.replace("org/law/", "org/law"), "with / at its end"),
         (BOARD.replace("The house of law", " "), "'publisher' is empty"),
         (BOARD.replace("Write to us.", "x" * 5000), "'dispute' has more than 4,000 characters"),
+        (BOARD.replace('"The law"', '"\u200b"'), r"domains\.law is empty"),
+        (BOARD.replace("org/law/", "org/the law/"), "holds a blank"),
+        (BOARD.replace("The house of law", r"Law\nhouse"), "'publisher' is .* one line"),
         ("title = ", "not readable as TOML"),
     ],
 )
@@ -151,6 +154,8 @@ def test_a_wrong_board_file_is_told_and_nothing_is_published(run, board, tmp_pat
         medassay.publish(run, site, publication="one", about=About(board=board))
     assert not (site / "p" / "one").exists()
     assert not (site / "log.jsonl").exists()
+    with pytest.raises(InputError, match=r"nowhere\.toml: no such board file"):
+        medassay.publish(run, site, publication="one", about=About(board=tmp_path / "nowhere.toml"))
 
 
 def test_a_damaged_copy_is_told(run, board, tmp_path):

@@ -19,6 +19,7 @@ from medassay.core.records.target import (
     Withheld,
     further_targets,
 )
+from medassay.core.wording import is_blank
 from medassay.errors import InputError
 
 TEXT_FIELDS = (
@@ -131,8 +132,11 @@ def _check_keys(record: ItemObject, refuse: Refuse, *, of_run: bool) -> None:
             expected = "text" if type_ is str else type_.__name__
             raise refuse(key, f"{value!r:.60}; expected {expected}")
     for key in ("id", "domain"):
-        if not str(record.get(key, "")).strip():
+        text = str(record.get(key, ""))
+        if not text.strip():
             raise refuse(key, "absent or empty; expected text")
+        if not (of_run or text.isprintable()) and re.search(r"[\x00-\x1f\x7f-\x9f]", text):
+            raise refuse(key, f"{text!r:.60}; expected one line without control characters")
 
 
 def _further_type(key: str) -> type | None:
@@ -147,7 +151,7 @@ def _check_one_target(
     answer_type = record.get("answer_type", "closed")
     if answer_type not in ("closed", "open"):
         raise refuse("answer_type", f"'{answer_type}'; expected closed or open")
-    if not of_run and not record.get("question", "").strip():
+    if not of_run and is_blank(record.get("question", "")):
         raise refuse("question", "absent or empty; expected text")
     if target not in TARGETS:
         if target.is_open != (answer_type == "open"):
@@ -206,6 +210,9 @@ def _check_unread(record: ItemObject, target: type[Target], refuse: Refuse) -> N
     for other in CLOSED_TARGETS:
         if other is not target:
             other.check_beside(record, refuse)
+    for number, option in enumerate(record.get("options", []), 1):
+        if is_blank(option):
+            raise refuse("options", f"option {number} has nothing that can be seen")
     for key in ("lowest", "form"):
         if key in record and key not in target.keys:
             raise refuse(key, "in a bank; only withheld items have one")

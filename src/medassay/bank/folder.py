@@ -9,7 +9,7 @@ import os
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -33,6 +33,7 @@ from medassay.core.records.card_object import CardObject
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.item_object import ItemObject
 from medassay.core.records.target import Form
+from medassay.core.wording import as_seen
 from medassay.errors import InputError
 
 _LONGEST_CHANGES = 20_000  # characters
@@ -126,9 +127,7 @@ class StoredItems(Sequence[Item]):
         ----------
         check : False where this process, or the one that started it, has checked the items before
         """
-        seen_ids: set[tuple[str, str]] | None = None  # made when ids are not in order
-        last = ("", "")
-        alike: dict[tuple[str, str], str] = {}  # of ids outside ASCII, as they look
+        ids = _IdCheck(lambda: ((self._key_domain(i), self.ids[i]) for i in range(len(self))))
         heads: dict[Head, Head] = {}
         offset = 0
         with self._path.open("rb") as file:
@@ -144,20 +143,12 @@ class StoredItems(Sequence[Item]):
                     name, domain = record["id"], record["domain"]
                     # Ids are unique in a bank; a run may join banks, whose domains differ.
                     key = (domain if self._of_run else "", name)
-                    if seen_ids is None and key <= last:
-                        seen_ids = {(self._key_domain(i), self.ids[i]) for i in range(len(self))}
-                    if seen_ids is not None:
-                        if key in seen_ids:
-                            raise InputError(f"{where}: field 'id': '{name:.60}' occurs twice")
-                        seen_ids.add(key)
+                    ids.refuse_second(key, where)
                     if check and not name.isascii():
-                        looks = unicodedata.normalize("NFC", name)
-                        if alike.setdefault((key[0], looks), name) != name:
-                            raise InputError(
-                                f"{where}: field 'id': '{name:.60}' looks like an earlier id and"
-                                " is written with other characters; write both in one way (NFC)"
-                            )
-                    last = key
+                        # What was sealed before zero widths were looked at stays readable.
+                        is_run = self._of_run
+                        looks = unicodedata.normalize("NFC", name) if is_run else as_seen(name)
+                        ids.refuse_alike(key, looks, where)
                     head = (domain, record.get("split", "test"), form)
                     self.heads.append(heads.setdefault(head, head))
                     if head[1] == "test":
@@ -167,6 +158,49 @@ class StoredItems(Sequence[Item]):
                     self._lengths.append(len(line))
                     yield record
                 offset += len(line)
+        ids.refuse_hidden()
+
+
+class _IdCheck:
+    """Finds ids that occur twice in a file, or look the same.
+
+    Parameters
+    ----------
+    earlier : the domain and id of every row until now; asked for where ids are not in order, or
+        hold characters that are not seen
+    """
+
+    def __init__(self, earlier: Callable[[], Iterator[tuple[str, str]]]) -> None:
+        self._earlier = earlier
+        self._seen: set[tuple[str, str]] | None = None  # made when ids are not in order
+        self._last = ("", "")
+        self._alike: dict[tuple[str, str], str] = {}  # of ids outside ASCII, as they look
+        self._hidden: list[tuple[str, tuple[str, str]]] = []  # rows whose ids look like ASCII
+
+    def refuse_second(self, key: tuple[str, str], where: str) -> None:
+        """Raise where a row of the same id came before."""
+        if self._seen is None and key <= self._last:
+            self._seen = set(self._earlier())
+        if self._seen is not None:
+            if key in self._seen:
+                raise InputError(f"{where}: field 'id': '{key[1]:.60}' occurs twice")
+            self._seen.add(key)
+        self._last = key
+
+    def refuse_alike(self, key: tuple[str, str], looks: str, where: str) -> None:
+        """Raise where an earlier id looks the same and is written with other characters."""
+        domain, name = key
+        if self._alike.setdefault((domain, looks), name) != name:
+            raise _looks_the_same(where, name, "an earlier id")
+        if looks.isascii():
+            self._hidden.append((where, (domain, looks)))
+
+    def refuse_hidden(self) -> None:
+        """Raise where an id in ASCII looks the same as another one, once all rows are read."""
+        names = set(self._earlier()) if self._hidden else set()
+        for where, key in self._hidden:
+            if key in names:
+                raise _looks_the_same(where, key[1], "another id")
 
 
 class ChosenItems(Sequence[Item]):
@@ -186,6 +220,13 @@ class ChosenItems(Sequence[Item]):
         if isinstance(position, slice):
             return ChosenItems(self._items, self._places[position])
         return self._items[self._places[position]]
+
+
+def _looks_the_same(where: str, name: str, which: str) -> InputError:
+    return InputError(
+        f"{where}: field 'id': '{name:.60}' looks like {which} and is written with other"
+        " characters; write both in one way (NFC, without characters of no width)"
+    )
 
 
 def _identity(file: int) -> tuple[int, int]:

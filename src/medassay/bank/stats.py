@@ -10,6 +10,7 @@ import msgspec
 
 from medassay.core.records.item import Bank, Item
 from medassay.core.records.target import Choice
+from medassay.core.wording import as_seen
 
 TOKENIZER = r"words and marks: \w+|[^\w\s]"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -67,6 +68,17 @@ class ItemStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     leaves: int
     paths: int
     categories: dict[str, CategoryPaths] = {}
+
+
+def items_with_twin_options(bank: Bank) -> list[str]:
+    """Return the ids of items of which two options read alike: nobody can tell a right from a wrong
+    one by what they say.
+    """
+    return [
+        item.id
+        for item in bank.items
+        if len({" ".join(as_seen(option).split()) for option in item.options}) < len(item.options)
+    ]
 
 
 def _question(item: Item) -> str:

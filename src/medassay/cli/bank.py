@@ -15,7 +15,7 @@ from medassay.cli import bank_export, decisions, duplicates, flaws, synthesis
 from medassay.cli.options import ENGINE, WORKSPACE, group, load_bank_argument
 from medassay.cli.output import out
 from medassay.core.records.card_object import CardObject
-from medassay.core.wording import counted, listed
+from medassay.core.wording import counted, listed, some_of
 from medassay.errors import GateError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ _BANK = typer.Argument(..., help="A bank's folder, or 'demo'.")
 @app.command()
 def validate(bank: str = _BANK) -> None:
     """Check every row of a bank; exit 3 names the first that is wrong."""
+    from medassay.bank.stats import items_with_twin_options
+
     bank_read = load_bank_argument(bank)
+    twins = items_with_twin_options(bank_read)
     out.tell(
         {
             "ok": True,
@@ -51,10 +54,16 @@ def validate(bank: str = _BANK) -> None:
             "version": bank_read.version,
             "content_sha256": bank_read.content_hash,
             "items": len(bank_read.items),
+            "twin_options": twins,
         },
         f"ok: {bank_read.version}, {counted(len(bank_read.items), 'item')}, content"
         f" {bank_read.content_hash}",
     )
+    if twins:
+        out.say(
+            f"{counted(len(twins), 'item')} with two options that read alike, which no answer can"
+            f" tell apart: {some_of(twins)}"
+        )
 
 
 @app.command()

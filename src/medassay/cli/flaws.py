@@ -118,7 +118,9 @@ def _tool_rules(path: Path | None) -> "ToolRules | None":
     from medassay.core.records.context_config import ToolRules
     from medassay.errors import InputError
 
-    table = read_toml(path, "--tools names a TOML file with a table [tools]").get("tools", {})
+    table = read_toml(path, "--tools names a TOML file with a table [tools]", what="tools").get(
+        "tools", {}
+    )
     try:
         rules = typed(ToolRules, table, f"{path}: [tools]")
     except RecordError as error:

@@ -1,5 +1,6 @@
 """The door: reads argv, prints results, turns errors into one line and an exit code."""
 
+import errno
 import io
 import os
 import signal
@@ -8,6 +9,7 @@ import traceback
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -228,6 +230,8 @@ def _report_error(error: BaseException) -> int:
         problem += error.strerror or str(error)
         if error.errno in DISK_FULL:
             return _failed("OSError", f"{problem}; {_MAKE_ROOM}", IncompleteError.exit_code)
+        if (file := _file_for_folder(error)) is not None:
+            problem = f"{file}: is a file, expected a folder; choose another place"
         return _failed("OSError", f"{problem}; nothing was finished", 3)
     if type(error).__module__ == "sqlite3":  # the index of replies, on a full or broken disk
         message = f"responses/index.sqlite: {error}; {_MAKE_ROOM}"
@@ -238,6 +242,16 @@ def _report_error(error: BaseException) -> int:
         " where"
     )
     return _failed("Unexpected", message, IntegrityError.exit_code)
+
+
+def _file_for_folder(error: OSError) -> Path | None:
+    """Return the file that stands where a folder was to be made or found, None where that is not
+    what is wrong.
+    """
+    if error.errno not in (errno.EEXIST, errno.ENOTDIR) or not isinstance(error.filename, str):
+        return None
+    path = Path(error.filename)
+    return next((place for place in (path, *path.parents) if place.is_file()), None)
 
 
 def _usage(error: Any) -> int:

@@ -17,12 +17,13 @@ T = TypeVar("T")
 _NAMED = 5  # plans of a folder that stands in place of one
 
 
-def read_toml(path: Path, absent: str) -> dict[str, Any]:
+def read_toml(path: Path, absent: str, *, what: str = "plan") -> dict[str, Any]:
     """Return the table in a TOML file.
 
     Parameters
     ----------
     absent : what to do where there is no such file, for the message
+    what : what the file is
 
     Raises
     ------
@@ -32,11 +33,11 @@ def read_toml(path: Path, absent: str) -> dict[str, Any]:
     try:
         return load_toml(path)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such plan file; {absent}") from None
+        raise InputError(f"{path}: no such {what} file; {absent}") from None
     except IsADirectoryError:
         names = [file.name for file in sorted(path.glob("*.toml"))[:_NAMED]]
         inside = f"; in it are {', '.join(names)}" if names else ", and holds none"
-        raise InputError(f"{path}: is a folder; expected a plan, a TOML file{inside}") from None
+        raise InputError(f"{path}: is a folder; expected a {what}, a TOML file{inside}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as TOML: {error}") from error
 

@@ -1,5 +1,6 @@
 """Counts and lists as people say them: numbers agree with their nouns, long lists end."""
 
+import unicodedata
 from collections.abc import Sequence
 
 _NAMED = 20  # names that a sentence gives before it counts the rest
@@ -38,6 +39,32 @@ def some_of(names: Sequence[str], most: int = _NAMED) -> str:
     if len(names) <= most:
         return listed(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def is_blank(text: str) -> bool:
+    r"""Return whether a text has nothing that can be seen.
+
+    Examples
+    --------
+    >>> is_blank(" \u200b\n"), is_blank("0")
+    (True, False)
+    """
+    return not any(c.isprintable() and not c.isspace() for c in text)
+
+
+def as_seen(text: str) -> str:
+    r"""Return a text in one writing of what is seen: letters composed (NFC), without characters of
+    no width.
+
+    Examples
+    --------
+    >>> as_seen("cafe\u0301\u200b") == "caf\u00e9"
+    True
+    """
+    if text.isascii():
+        return text
+    seen = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", seen)
 
 
 def visible(text: str) -> str:

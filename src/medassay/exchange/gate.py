@@ -133,7 +133,8 @@ def hold(comparison: Comparison, runs: Sequence[Run], rules: Sequence[GateRule])
     Raises
     ------
     InputError
-        When more than two models are compared, or a rule names a domain that is not there.
+        When more than two models are compared, a rule names a domain that is not there, or a limit
+        that every model passes, or none.
     """
     overall = comparison.only_pair()
     held = _Held(comparison, runs, overall)
@@ -241,7 +242,13 @@ class _Held:
 
     def _minimum(self, rule: GateRule) -> GateCheck:
         row = self._row(self._overall.a, rule.domain)
-        better = self._statistics(self._overall.a).scale.better
+        scale = self._statistics(self._overall.a).scale
+        better, bounds = scale.better, scale.bounds
+        if bounds is not None and not bounds[0] <= rule.limit <= bounds[1]:
+            raise InputError(
+                f"--gate '{rule}': the score goes from {bounds[0]:g} to {bounds[1]:g}; expected a"
+                " number in between"
+            )
         bound = row.lo if better == "high" else row.hi
         is_met = bound is not None and (
             bound >= rule.limit if better == "high" else bound <= rule.limit

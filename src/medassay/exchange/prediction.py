@@ -2,7 +2,6 @@
 
 import json
 import math
-import unicodedata
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 from medassay.core.canonical import short_hash
 from medassay.core.json import storable_value
 from medassay.core.records.model import ModelSpec
+from medassay.core.wording import as_seen
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
 
@@ -99,10 +99,10 @@ def refuse_alike(names: Iterable[str], what: str) -> None:
     """
     by_look: dict[str, str] = {}
     for name in names:
-        if by_look.setdefault(unicodedata.normalize("NFC", name), name) != name:
+        if by_look.setdefault(as_seen(name), name) != name:
             raise InputError(
                 f"two {what} are called '{name:.60}', written with other characters; write both in"
-                " one way (Unicode NFC)"
+                " one way (Unicode NFC, without characters of no width)"
             )
 
 

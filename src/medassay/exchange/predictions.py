@@ -23,6 +23,7 @@ from medassay.storage.records import read_trials
 from medassay.storage.run import Run
 
 REQUIRED = ("item", "model", "domain")
+_NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
 _MOST_LABELS = 10  # different keys; of more, each item has a text of its own
 KNOWN = (*REQUIRED, "prediction", "key", "score", "setting", "mode", "repeat", "cluster")
 
@@ -181,6 +182,8 @@ def _prediction(cells: _Cells, where: str, *, scored: bool) -> Prediction:
     key = None if scored else cells.key
     if key == "":
         raise InputError(f"{where}: 'key' is empty; expected the right answer")
+    if not cells.model.isprintable():  # it would stand beside another one that looks the same
+        raise InputError(f"{where}: 'model' is {cells.model!r:.60}; expected visible text")
     repeat = cells.repeat or "0"
     if not re.fullmatch("[0-9]{1,9}", repeat):
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")
@@ -202,9 +205,7 @@ def _prediction(cells: _Cells, where: str, *, scored: bool) -> Prediction:
 def _score(text: str, where: str) -> float | None:
     if not text:
         return None
-    score = (
-        float(text) if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?", text) else math.nan
-    )
+    score = float(text) if re.fullmatch(_NUMBER, text) else math.nan
     if not 0 <= score <= 1:
         raise InputError(f"{where}: 'score' is '{text}'; expected a number from 0 to 1, or nothing")
     return score

@@ -37,6 +37,11 @@ def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
     specs = _entries(path) if isinstance(path, Path) else list(path)
     by_id: dict[str, ModelSpec] = {}
     for number, spec in enumerate(specs):
+        if not spec.id.isprintable():
+            raise InputError(
+                f"{source_name(path)}: models[{number}]: field 'id': {spec.id!r:.60}; expected"
+                " characters that can be seen"
+            )
         if spec.id in by_id:
             raise InputError(
                 f"{source_name(path)}: models[{number}]: field 'id': '{spec.id}' occurs twice"

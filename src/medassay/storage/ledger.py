@@ -201,7 +201,8 @@ def lock_site(folder: Path) -> Iterator[None]:
         When another process is publishing to the site.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("ab") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW  # no link leads to a file elsewhere
+    with open(os.open(folder / ".lock", flags, 0o666), "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from medassay.core.plan_file import read_toml
+from medassay.core.wording import is_blank
 from medassay.errors import InputError
 
 _LONGEST = 4_000  # characters of a text
@@ -63,11 +64,22 @@ def read_identity(path: Path) -> BoardIdentity:
     InputError
         Naming the file, the key, and what was expected.
     """
-    document = read_toml(path, "it says who publishes a board")
+    document = read_toml(path, "it says who publishes a board", what="board")
     for key in _NEEDED:
         if key not in document:
             raise InputError(f"{path}: has no '{key}'; expected {', '.join(_NEEDED)} at least")
-    return identity_of(document, str(path))
+    identity = identity_of(document, str(path))
+    for key in ("domains", "settings"):
+        for name, text in getattr(identity, key).items():
+            if is_blank(text):
+                raise InputError(f"{path}: {key}.{name} is empty; expected its plain name")
+    for key in ("title", "publisher", "contact", "licence", "address"):
+        text = getattr(identity, key)
+        if not text.isprintable():
+            raise InputError(f"{path}: '{key}' is {text!r:.80}; expected one line of visible text")
+    if " " in identity.address:
+        raise InputError(f"{path}: address '{identity.address:.80}' holds a blank")
+    return identity
 
 
 def identity_of(document: Mapping[str, object], where: str) -> BoardIdentity:
