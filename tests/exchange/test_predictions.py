@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests import makers
 from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
 
 import medassay
@@ -227,6 +228,28 @@ def test_rows_are_counted_as_a_spreadsheet_counts_them(tmp_path, rows_written, s
     with pytest.raises(InputError) as error:
         import_predictions(table(tmp_path, HEAD + rows_written), COLUMNS, runs=tmp_path)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(("right", "is_graded"), [("0.25", True), ("1", False)])
+def test_a_mean_of_grades_is_said_to_be_one(tmp_path, cli, right, is_graded):
+    path = table(tmp_path, f"i,m,d,s\nq1,a,d,{right}\nq2,a,d,0\nq3,a,d,\n")
+    columns = "item=i,model=m,domain=d,score=s"
+    code, shown, errors = cli("import", "csv", path, "--columns", columns)
+    assert (code, "some between 0 and 1" in shown) == (0, is_graded), errors
+
+
+def test_grades_and_shares_of_one_bank_join(tmp_path, cli):
+    items = makers.law_items()
+    bank = makers.write_bank(tmp_path / "bank", items)
+    for model, right in (("graded", "0.25"), ("whole", "1")):
+        lines = [f"{item['id']},{model},{right if n % 2 else '0'}" for n, item in enumerate(items)]
+        path = table(tmp_path, "\n".join(["i,m,s", *lines, ""]))
+        options = ("--columns", "item=i,model=m,score=s", "--bank", bank, "--to", model)
+        assert cli("import", "csv", path, *options)[0] == 0
+    assert cli("publish", "graded", "whole", "--to", "site")[0] == 0
+    page = next((tmp_path / "site" / "p").glob("*/index.html")).read_text()
+    assert "what is called accuracy is their mean" in page
+    assert medassay.verify(tmp_path / "site").ok
 
 
 def test_two_models_that_look_the_same_are_refused(tmp_path):

@@ -107,6 +107,42 @@ def test_a_tombstone_that_is_not_listed_or_not_of_the_record_is_found(workspace,
         assert not verify(run.path).ok
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda items: items[0].update(question="Another question?"),
+        lambda items: items[0].update(must_have="Another fact."),
+        lambda items: next(i for i in items if "tombstone" in i).update(tombstone="0" * 64),
+        lambda items: items.reverse(),
+    ],
+)
+def test_an_item_that_was_not_deleted_is_the_one_that_was_sealed(workspace, change):
+    folder, run = workspace
+    bury(folder)
+    path = run.path / "items.jsonl"
+    path.chmod(0o644)
+    items = [json.loads(line) for line in path.read_text().splitlines()]
+    change(items)
+    path.write_bytes(b"".join(canonical(item) + b"\n" for item in items))
+    note = json.loads((run.path / "tombstones.json").read_text())
+    note["files"]["items.jsonl"]["now"] = sha256(path.read_bytes()).hexdigest()
+    (run.path / "tombstones.json").write_bytes(canonical(note) + b"\n")
+    assert "items.jsonl: an item that was not deleted" in verify(run.path).first_mismatch
+
+
+def test_a_seal_without_a_root_of_items_is_read_as_before(workspace):
+    folder, run = workspace
+    path = run.path / "seal.json"
+    body = json.loads(path.read_text())
+    assert len(body.pop("items_root")) == 64
+    del body["hash"]
+    path.chmod(0o644)
+    path.write_bytes(canonical({**body, "hash": sha256(canonical(body)).hexdigest()}) + b"\n")
+    bury(folder)
+    report = verify(run.path)
+    assert report.ok, report.first_mismatch
+
+
 def test_a_deletion_that_was_cut_off_is_finished_by_the_same_call(workspace, monkeypatch):
     from pathlib import Path
 

@@ -7,9 +7,9 @@ import pytest
 from tests import makers
 
 import medassay
-from medassay.publishing.board import DATA, board_of
+from medassay.publishing.board import board_of
 from medassay.report.undecided import undecided_pairs
-from medassay.storage.run import Run
+from medassay.storage.run import PUBLISHED_RUN, Run
 from medassay.summary.breakdown import breakdown
 
 N = 40
@@ -59,7 +59,7 @@ def page(site, model, publication="two"):
 
 
 def test_it_names_those_of_whom_no_difference_is_shown_with_items_needed(site):
-    statistics = json.loads((site / "p/two" / DATA / "statistics.json").read_text())
+    statistics = json.loads((site / "p/two" / PUBLISHED_RUN / "statistics.json").read_text())
     pairs = statistics["fields"]["solo"]["overall"]["pairs"]
     for model in ("strong", "middle", "close", "weak"):
         expected = {
@@ -71,7 +71,7 @@ def test_it_names_those_of_whom_no_difference_is_shown_with_items_needed(site):
         }
         assert set(re.findall('data-undecided="([^"]*)"', page(site, model))) == expected
     assert 'data-undecided="close"' in page(site, "middle")
-    board = board_of(Run(site / "p/two" / DATA), "two")
+    board = board_of(Run(site / "p/two" / PUBLISHED_RUN), "two")
     partners = undecided_pairs(board, "overall", "solo")
     for row, undecided in partners.items():
         for one in undecided:
@@ -91,7 +91,7 @@ def test_the_sentence_says_how_many_are_shown_to_be_better_and_worse(site):
 
 
 def test_categories_are_those_of_report_by_category(site):
-    run = Run(site / "p/two" / DATA)
+    run = Run(site / "p/two" / PUBLISHED_RUN)
     from medassay.kinds.catalog import task_of_run
 
     groups = breakdown(run, ["category"], task_of_run(run.manifest).scale)["category"]

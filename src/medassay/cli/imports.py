@@ -52,7 +52,8 @@ def csv(
     entries = {} if models is None else load_models(models)
     if not bank:
         run = import_predictions(table, names, to=to, models=entries)
-        tell_run(run, () if "score" in names else unlike_keys_lines(run))
+        limits = (bank.limits for bank in run.manifest.banks)
+        tell_run(run, limits if "score" in names else unlike_keys_lines(run))
         return
     banks = [load_bank_argument(name) for name in bank]
     imported = import_on_banks(table, names, banks, models=entries, to=to)

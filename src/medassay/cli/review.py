@@ -191,14 +191,14 @@ def _of_run(
 ) -> tuple[str, "list[NewEntry]", dict[str, str]]:
     """Return form, entries and source of a sealed run."""
     from medassay.exchange.review_entries import private_run, run_entries
-    from medassay.storage.run import open_run
+    from medassay.storage.run import PUBLISHED_RUN, open_run
 
     run = open_run(folder)
     _check_run(run)
     summary: dict[str, str] = {"run": run.id}
     if private_run(run):
         summary["private_run"] = str(folder.resolve())
-    if publication is not None and not (publication / "data" / "run").is_dir():
+    if publication is not None and not (publication / PUBLISHED_RUN).is_dir():
         raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
     if publication is not None:
         summary["publication"] = str(publication.resolve())

@@ -31,6 +31,7 @@ from medassay.exchange.imported import (
     imported_answer,
     imported_models,
     imported_trial,
+    limits_with_grades,
     new_run,
     seal_import,
     write_trials,
@@ -406,7 +407,10 @@ def _manifest(
             "columns": dict(columns),
             "scored": chosen.scored,
         },
-        "banks": [bank_entry(bank) for bank in banks],
+        "banks": [
+            {**entry, "limits": limits_with_grades(entry["limits"], base)}
+            for entry in map(bank_entry, banks)
+        ],
         "domains": domains,
         "models": imported_models(names, models),
         "template": "none",

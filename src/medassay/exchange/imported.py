@@ -1,5 +1,6 @@
 """What every import shares: a folder that becomes a run whole or not at all, and its manifest."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ _TOLD = (
     *("model", "version", "family", "licence", "size", "context", "quantisation"),
     *("engine", "engine_version"),
 )
+
+
+# What the limits of an import say where its scores are not all 0 or 1. The metric keeps the name
+# under which they are compared with other runs of the same items.
+_GRADED = "Scores are as they came, some between 0 and 1: what is called accuracy is their mean."
 
 
 class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +165,12 @@ def seal_import(
     if graders:
         write_judged_scores(run, Answers(run, items, task), graders, 1)
     finish(run, task, items, [])
+
+
+def limits_with_grades(limits: str, base: sqlite3.Connection) -> str:
+    """Return the limits of an import of scores, which a scratch database holds."""
+    is_graded = "SELECT EXISTS (SELECT 1 FROM trial WHERE score NOT IN (0, 1))"
+    return f"{limits} {_GRADED}".strip() if base.execute(is_graded).fetchone()[0] else limits
 
 
 def imported_models(

@@ -20,6 +20,7 @@ from medassay.errors import InputError
 from medassay.exchange.imported import (
     import_manifest,
     imported_trial,
+    limits_with_grades,
     new_run,
     seal_import,
     write_trials,
@@ -303,7 +304,7 @@ def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
     refuse_alike(models, "models")
     refuse_alike(distinct(base, "item", "item"), "items")
     return import_manifest(
-        log.source,
+        replace(log.source, limits=limits_with_grades(log.source.limits, base)),
         domains=distinct(base, "domain", "item"),
         models=models,
         settings=distinct(base, "setting"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medassay.errors import InputError
 from medassay.exchange.catalog import IMPORTS
-from medassay.storage.run import Run
+from medassay.storage.run import PUBLISHED_RUN, Run
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def open_places(places: Sequence[Path]) -> Iterator[list[Run]]:
 
 
 def _open(place: Path, scratch: Path) -> Run:
-    for folder in (place, place / "data" / "run"):
+    for folder in (place, place / PUBLISHED_RUN):
         if (folder / "manifest.json").is_file():
             return Run(folder)
     for importer in IMPORTS.values():

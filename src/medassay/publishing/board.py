@@ -42,7 +42,6 @@ from medassay.runner.replication import rerun_of
 from medassay.storage.jsonl import read_as, read_jsonl
 from medassay.storage.run import Run
 
-DATA = Path("data/run")  # where a publication keeps the run that its pages are made of
 _CELL_PAGES = 5000
 _MOST_CASES = 10_000  # above, pages of single cases would be more than anybody reads
 _ANSWERS = 200_000  # as pages they are half a gigabyte

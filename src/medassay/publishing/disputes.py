@@ -8,7 +8,7 @@ from pathlib import Path
 from medassay.core.ledger import LedgerEntry, LedgerObject, disputes_of
 from medassay.core.records.dispute import DECISIONS, WHOLE_PUBLICATION, Dispute, DisputedThing
 from medassay.errors import InputError
-from medassay.publishing.board import DATA, board_of
+from medassay.publishing.board import board_of
 from medassay.publishing.history import (
     enter_step,
     is_entered,
@@ -17,7 +17,7 @@ from medassay.publishing.history import (
 )
 from medassay.publishing.secret_text import refuse_secret
 from medassay.report.board import Board, ShownAnswer, ShownCell
-from medassay.storage.run import Run
+from medassay.storage.run import PUBLISHED_RUN, Run
 from medassay.storage.signature import Signer
 
 _LONGEST = 4_000  # characters of a text
@@ -178,7 +178,7 @@ def _with_page(site: Path, publication: str, about: DisputedThing) -> DisputedTh
     """Return what a claim names, with the page that shows it."""
     model, item, answer = about.model, about.item, about.answer
     place = site / "p" / publication
-    board = board_of(Run(place / DATA), publication)
+    board = board_of(Run(place / PUBLISHED_RUN), publication)
     if model:
         if model not in board.models:
             raise InputError(

@@ -31,7 +31,7 @@ from medassay.core.records.rerun import Rerun
 from medassay.core.records.seal import Seal
 from medassay.core.records.statistics import OVERALL
 from medassay.errors import GateError, InputError
-from medassay.publishing.board import DATA, board_of
+from medassay.publishing.board import board_of
 from medassay.publishing.identity import kept_identity
 from medassay.publishing.language import kept_texts
 from medassay.publishing.secret_text import refuse_secret
@@ -41,7 +41,7 @@ from medassay.report.site import ADDRESSED, site_files
 from medassay.report.texts import Texts
 from medassay.runner.manifest import code_of_today
 from medassay.storage.ledger import append_entry, head_line, lock_site, read_ledger
-from medassay.storage.run import LEASES, SUMS, Run, file_sha256
+from medassay.storage.run import LEASES, PUBLISHED_RUN, SUMS, Run, file_sha256
 from medassay.storage.signature import Signer
 
 _OF_EVERY_LINE = ("schema_version", "at", "code")
@@ -228,7 +228,7 @@ def front_board(site: Path, entries: Sequence[LedgerEntry], newest: Board | None
     name = front_of(entries)
     if newest is not None and newest.publication == name:
         return newest
-    return board_of(Run(site / "p" / name / DATA), name, front=True)
+    return board_of(Run(site / "p" / name / PUBLISHED_RUN), name, front=True)
 
 
 def front_page(board: Board, entries: Sequence[LedgerEntry]) -> bytes:

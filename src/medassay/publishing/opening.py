@@ -12,7 +12,7 @@ from medassay.errors import InputError, IntegrityError
 from medassay.publishing.redaction import item_key, trial_key
 from medassay.publishing.withhold import withholding_of
 from medassay.storage.jsonl import read_jsonl
-from medassay.storage.run import Run
+from medassay.storage.run import PUBLISHED_RUN, Run
 
 
 class OpenedRecord(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ def open_item(
 
 
 def _commitments(publication: Path) -> set[str]:
-    data = publication / "data" / "run"
+    data = publication / PUBLISHED_RUN
     if not data.is_dir():
         raise InputError(f"{publication}: no publication; expected a folder p/<id> of a site")
     return {

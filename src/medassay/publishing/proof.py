@@ -11,6 +11,7 @@ from medassay.publishing.report import VerificationReport
 from medassay.storage.ledger import read_ledger
 from medassay.storage.merkle import inclusion_proof, proves
 from medassay.storage.run import (
+    PUBLISHED_RUN,
     SEAL,
     SUMS,
     Run,
@@ -126,7 +127,7 @@ def _find(place: Path, answer: str) -> tuple[Path, Path, int, tuple[str, int, by
     folders = publications or [place]
     matches = []
     for folder in folders:
-        run = folder / "data" / "run" if (folder / "data" / "run").is_dir() else folder
+        run = folder / PUBLISHED_RUN if (folder / PUBLISHED_RUN).is_dir() else folder
         if not (run / SEAL).is_file():
             raise InputError(f"{folder}: neither a run, nor a publication, nor a site")
         matches += [

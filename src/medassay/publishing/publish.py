@@ -24,7 +24,7 @@ from medassay.core.records.trial import ToolCalls
 from medassay.errors import GateError, IncompleteError, InputError, IntegrityError
 from medassay.kinds.pages import PAGES
 from medassay.own_code.kept import FOLDER, copy_kept
-from medassay.publishing.board import DATA, board_of
+from medassay.publishing.board import board_of
 from medassay.publishing.changes import CHANGES, changes_between, earlier_publication
 from medassay.publishing.data_files import write_archive, write_data
 from medassay.publishing.history import record_publication, refuse_foreign, refuse_key_inside
@@ -41,7 +41,7 @@ from medassay.report.board import VALIDATION, Board
 from medassay.report.pages.html import asset
 from medassay.runner.merge import join_runs
 from medassay.storage.ledger import lock_site, read_ledger
-from medassay.storage.run import SUMS, Run, file_sha256, refuse_inside, sealed_names
+from medassay.storage.run import PUBLISHED_RUN, SUMS, Run, file_sha256, refuse_inside, sealed_names
 from medassay.storage.signature import Signer
 
 _LONGEST_DOCUMENT = 2**20
@@ -139,7 +139,7 @@ def publish(
         _refuse_beside(site, opened)
         if name in {entry.event.publication for entry in read_ledger(site)}:
             # An earlier call may have been interrupted before the site's pages.
-            board = board_of(Run(place / DATA), name)
+            board = board_of(Run(place / PUBLISHED_RUN), name)
             record_publication(site, board, place, signer)
             raise GateError(f"{place}: this publication exists; published bytes never change")
         if place.exists():
@@ -302,7 +302,7 @@ def _assemble(
     about: About,
 ) -> Board:
     """Write a publication into an empty folder; its pages are made of its public data alone."""
-    data = folder / DATA
+    data = folder / PUBLISHED_RUN
     data.mkdir(parents=True)
     if items.withholding:
         public_run = write_public(run, items, data)
@@ -314,7 +314,7 @@ def _assemble(
     entries = read_ledger(site)
     write_reruns(folder, entries, series_of(public_run))
     if (earlier := earlier_publication(entries)) is not None:
-        before = (earlier, Run(site / "p" / earlier / DATA))
+        before = (earlier, Run(site / "p" / earlier / PUBLISHED_RUN))
         changes = changes_between(before, (name, public_run), entries, about.reason)
         (folder / CHANGES).write_bytes(record_line(changes))
     _copy_documents(folder, about.validation)

@@ -132,7 +132,7 @@ class VerdictReader:
         numbers = iter(spot_check_sample(answers.open, int(run.manifest.plan.seed)))
         for lines in _by_trial(read_stored_verdicts(run.path / f"{SPOT_CHECK}.jsonl")):
             first = lines[0][0]
-            where = f"audit.jsonl: item '{first.item}' of '{first.model}'"
+            where = f"{SPOT_CHECK}.jsonl: item '{first.item}' of '{first.model}'"
             number = next(numbers, None)
             trial = None if number is None else answers.trial(number)
             judges = [verdict.judge for verdict, _ in lines]
@@ -143,7 +143,7 @@ class VerdictReader:
                 if verdict.outcome != "failed":
                     self._reread(readers[trial.domain], verdict, document, where)
         if next(numbers, None) is not None:
-            raise Mismatch("audit.jsonl: not the whole sample that the seed draws")
+            raise Mismatch(f"{SPOT_CHECK}.jsonl: not the whole sample that the seed draws")
 
     def _reread(
         self, grader: Grader, stored: StoredVerdict, document: VerdictObject, where: str

@@ -1,8 +1,8 @@
 """What the law deletes leaves a tombstone: the text is gone, its hash keeps the chain whole.
 
 In the records under the seal a tombstone is the leaf of the Merkle tree that the record was, so
-that the root stays what was sealed. The items' file is under the seal by its sum alone:
-`tombstones.json` says what it was and what it is now.
+that the root stays what was sealed; so it is in the tree of the items. `tombstones.json` says which
+sums the files had and have.
 """
 
 import shutil
@@ -42,6 +42,7 @@ from medassay.storage.run import (
     TOMBSTONES,
     Run,
     file_sha256,
+    items_root,
     read_document,
 )
 from medassay.viewer.index import remove_index
@@ -156,9 +157,9 @@ def read_tombstones(folder: Path) -> Tombstones:
 def check_amendments(run: Run) -> dict[str, AmendedFile]:
     """Return the files of a run that changed by what was deleted.
 
-    Of `items.jsonl` and of findings the sum alone is sealed. What is checked is what can be: that
-    these are files which a deletion changes, and hold a tombstone of each item that is listed, and
-    of no other.
+    Of findings, and of items by seals before there was a root of them, the sum alone is sealed.
+    What is checked is what can be: that these are files which a deletion changes, that the items
+    hold a tombstone of each that is listed, and of no other, and that they have the root.
 
     Raises
     ------
@@ -183,6 +184,8 @@ def check_amendments(run: Run) -> dict[str, AmendedFile]:
             else "has a tombstone that is not listed"
         )
         raise Mismatch(f"items.jsonl: item '{item}' of '{domain}' {problem}")
+    if run.seal.items_root not in (None, items_root(run.path)):
+        raise Mismatch("items.jsonl: an item that was not deleted is not the one that was sealed")
     return tombstones.files
 
 

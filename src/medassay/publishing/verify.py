@@ -11,7 +11,6 @@ from medassay.core.json import parse_record
 from medassay.core.ledger import HEAD, LEDGER, SITE_SUMS, LedgerEntry, publications_in, status_of
 from medassay.core.records.trend import Trend
 from medassay.errors import IncompleteError, InputError
-from medassay.publishing.board import DATA
 from medassay.publishing.changes import (
     CHANGES,
     changes_between,
@@ -38,7 +37,7 @@ from medassay.runner.replication import rerun_of
 from medassay.storage.ledger import head_line, head_of, is_locked, read_ledger
 from medassay.storage.merkle import consistency_proof, extends
 from medassay.storage.object_store import mirror_of
-from medassay.storage.run import JOURNALS, LEASES, SEAL, SUMS, Run, file_sha256
+from medassay.storage.run import JOURNALS, LEASES, PUBLISHED_RUN, SEAL, SUMS, Run, file_sha256
 
 OUTSIDE = (
     "hashes show that nothing changed since publication, not that scores are right; excluding a "
@@ -109,7 +108,7 @@ def verify(
         return _unless_locked(folder, _verify_site(folder, since, signed_by, trust_code=trust_code))
     if since or signed_by:
         raise InputError(f"{folder}: holds no {LEDGER}; --since and --signed-by need a site")
-    if (folder / DATA).is_dir():
+    if (folder / PUBLISHED_RUN).is_dir():
         return _verify_publication(folder, trust_code=trust_code)
     if any((folder / name).exists() for name in (SEAL, "manifest.json", SUMS)):
         return verify_run(folder, trust_code=trust_code)
@@ -179,7 +178,7 @@ def _check_trends(folder: Path) -> str:
         trend = read_trend(place)
         if (place / TREND).exists():  # boards of earlier versions have none
             reason = next((m.reason for m in trend.markers if m.publication == name), "")
-            expected = record_line(extended(before, Run(place / DATA), name, reason))
+            expected = record_line(extended(before, Run(place / PUBLISHED_RUN), name, reason))
             stored = parse_record((place / TREND).read_bytes(), str(TREND))
             if parse_record(expected, str(TREND)) != stored:
                 raise Mismatch(f"p/{name}/{TREND.as_posix()}: not what its publications say")
@@ -196,7 +195,7 @@ def _check_reruns(folder: Path) -> None:
     for position, entry in enumerate(entries):
         place = folder / "p" / entry.event.publication
         if entry.event.is_publication:
-            expected = reruns_in_series(entries[:position], series_of(Run(place / DATA)))
+            expected = reruns_in_series(entries[:position], series_of(Run(place / PUBLISHED_RUN)))
             if read_reruns(place) != expected:
                 raise Mismatch(f"p/{place.name}/{RERUNS.as_posix()}: not what {LEDGER} says")
 
@@ -219,7 +218,7 @@ def _check_changes(folder: Path) -> None:
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: nothing was published before it")
         markers = read_trend(place).markers
         reason = next((marker.reason for marker in markers if marker.publication == name), "")
-        before, now = ((each, Run(folder / "p" / each / DATA)) for each in (earlier, name))
+        before, now = ((each, Run(folder / "p" / each / PUBLISHED_RUN)) for each in (earlier, name))
         expected = changes_between(before, now, entries[:position], reason)
         if (place / CHANGES).read_bytes() != record_line(expected):
             raise Mismatch(f"p/{name}/{CHANGES.as_posix()}: not what p/{earlier} and p/{name} say")
@@ -228,7 +227,7 @@ def _check_changes(folder: Path) -> None:
 def _verify_publication(folder: Path, *, trust_code: bool) -> VerificationReport:
     report = VerificationReport()
     if report.check("files", lambda: check_sums(folder, folder / "data" / SUMS, of_run=False)):
-        report.merge(verify_run(folder / DATA, trust_code=trust_code), "run")
+        report.merge(verify_run(folder / PUBLISHED_RUN, trust_code=trust_code), "run")
     return report
 
 
@@ -249,7 +248,7 @@ def _check_ledger(folder: Path, present: set[str]) -> str:
         sums = folder / "p" / name / "data" / SUMS
         if not sums.is_file() or file_sha256(sums) != entry.event.sums_sha256:
             raise Mismatch(f"p/{name}/data/{SUMS}: not the file of {LEDGER}")
-        run = Run(folder / "p" / name / DATA)
+        run = Run(folder / "p" / name / PUBLISHED_RUN)
         of_run = {**recorded(run.manifest, run.seal, rerun_of(run))}
         for key in sorted(of_run.keys() | (record.keys() & _OPTIONAL)):
             # Lines that were written before these were told lack them.

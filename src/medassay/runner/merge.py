@@ -184,6 +184,10 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> ManifestObject:
     }
     if judges:
         manifest |= {"judges": [judges[name] for name in sorted(judges)]}
+    manifest["banks"] = [
+        {**entry, "limits": _limits(members, bank.version)}
+        for entry, bank in zip(manifest["banks"], members[0].manifest.banks, strict=True)
+    ]
     plans = [run.manifest_document["plan"] for run in members]
     plan = dict(plans[0])
     for key in ("models", "settings", "modes"):
@@ -203,6 +207,14 @@ def _manifest(members: Sequence[Run], drawn_as: str) -> ManifestObject:
     ]
     manifest.pop("source", None)  # each import is of its own
     return cast(ManifestObject, manifest | {"plan": plan, "drawn_as": drawn_as, "joined": joined})
+
+
+def _limits(members: Sequence[Run], version: str) -> str:
+    """Return all that members say of the limits of a bank: an import may say more than others."""
+    told = {
+        bank.limits for run in members for bank in run.manifest.banks if bank.version == version
+    }
+    return " ".join(sorted(text for text in told if not any(text in o for o in told - {text})))
 
 
 def _secret(members: Sequence[Run]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -54,6 +54,7 @@ TOMBSTONES = "tombstones.json"  # what was deleted by law after sealing
 _TOMBSTONE = b'"tombstone":'
 SEAL = "seal.json"
 LOCK = "lock"
+PUBLISHED_RUN = Path("data/run")  # where a publication keeps the run that its pages are made of
 RERUN = "rerun.json"  # of a fresh run: how it differs from the stored one, cell by cell
 SALT = "salt.json"  # the secret behind the commitments to synthetic items; never published
 LEASES = "leases"  # who holds work of it
@@ -336,6 +337,18 @@ def record_root(folder: Path) -> tuple[str, int]:
     return tree.root().hex(), tree.count
 
 
+def items_root(folder: Path) -> str:
+    """Return the Merkle root over the SHA-256 of each line of `items.jsonl`, of a deleted item the
+    one that its tombstone keeps.
+    """
+    tree = MerkleTree()
+    with (folder / "items.jsonl").open("rb") as file:
+        for line in file:
+            leaf = as_leaf(line.removesuffix(b"\n"))
+            tree.add(bytes(leaf) if isinstance(leaf, Leaf) else sha256(leaf).digest())
+    return tree.root().hex()
+
+
 def as_leaf(line: bytes) -> bytes:
     """Return a record as a leaf of the tree; a tombstone as the leaf that it stands for."""
     if _TOMBSTONE not in line:
@@ -394,6 +407,7 @@ def seal_run(run: Run, *, sealed_at: str, previous: str | None = None, **more: A
         "sealed_at": sealed_at,
         "count": count,
         "root": root,
+        **({"items_root": items_root(run.path)} if "items.jsonl" in names else {}),
         "sums_sha256": sha256_hex(sums),
         "previous": previous,
         **more,

@@ -473,9 +473,9 @@ class SpendJournal:
         return True
 
 
-def closing(spendings_open: list[Spending], *, estimated: bool = False) -> bytes:
+def closing(rows: list[Spending], *, estimated: bool = False) -> bytes:
     """Return the last line of a file: its sums."""
-    sums = [msgspec.to_builtins(spending) for spending in spendings_open]
+    sums = [msgspec.to_builtins(spending) for spending in rows]
     for entry in sums:
         del entry["estimated"]  # stands once for all
     return canonical({"closed": sums, **({"estimated": True} if estimated else {})}) + b"\n"

@@ -27,6 +27,8 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     count, root : number of records, and the root of the Merkle tree over them
+    items_root : root of the tree over the hashes of the items, by which the others are proven where
+        one was deleted; absent in earlier seals
     sums_sha256 : hash of the file with the sums of all others
     previous : hash of the seal before, where something was deleted since
     hash : of the seal itself, without this field
@@ -38,5 +40,6 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     sums_sha256: str
     hash: str
+    items_root: str | None = None
     previous: str | None = None
     withheld: WithheldSeal | None = None
