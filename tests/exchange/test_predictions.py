@@ -82,7 +82,7 @@ def test_blank_predictions_stay_in_the_denominator(tmp_path):
             {"item": "i", "model": "m", "domain": "d", "score": "s"},
             "row 2: 'score' is 'nan'",
         ),
-        (HEAD + "q1,a,d,A,A\nq1,a\u200b,d,A,A\n", COLUMNS, "row 3: 'model' is 'a\\u200b'"),
+        (HEAD + "q1,a,d,A,A\nq1,a\u200b,d,A,A\n", COLUMNS, "two models are called 'a"),
     ],
 )
 def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, columns, says):

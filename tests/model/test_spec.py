@@ -57,6 +57,14 @@ def test_ids_are_unique_and_disabled_entries_left_out(tmp_path):
     assert list(load(tmp_path, GOOD, {**GOOD, "id": "off", "enabled": False})) == ["m"]
 
 
+def test_two_names_that_look_the_same_are_refused(tmp_path):
+    path = tmp_path / "models.json"
+    entries = [{**GOOD, "id": name} for name in ("a", "a\u200b")]
+    path.write_text(json.dumps({"schema_version": 1, "models": entries}))
+    with pytest.raises(InputError, match=r"models\[1\]: field 'id': 'a.u200b' looks like an"):
+        load_models(path)
+
+
 def test_broken_files_are_one_line(tmp_path):
     (tmp_path / "m.json").write_text("{")
     with pytest.raises(InputError, match="not valid JSON"):

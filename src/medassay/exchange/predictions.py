@@ -182,8 +182,6 @@ def _prediction(cells: _Cells, where: str, *, scored: bool) -> Prediction:
     key = None if scored else cells.key
     if key == "":
         raise InputError(f"{where}: 'key' is empty; expected the right answer")
-    if not cells.model.isprintable():  # it would stand beside another one that looks the same
-        raise InputError(f"{where}: 'model' is {cells.model!r:.60}; expected visible text")
     repeat = cells.repeat or "0"
     if not re.fullmatch("[0-9]{1,9}", repeat):
         raise InputError(f"{where}: 'repeat' is '{repeat}'; expected a whole number from 0")

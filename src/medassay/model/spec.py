@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from medassay.core.json import parse_json, refuse_twins, unchecked
 from medassay.core.record_check import RecordError, first_wrong, read_record
 from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
+from medassay.core.wording import as_seen
 from medassay.errors import InputError
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
@@ -36,15 +37,16 @@ def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
     path = Path(source) if isinstance(source, str) else source
     specs = _entries(path) if isinstance(path, Path) else list(path)
     by_id: dict[str, ModelSpec] = {}
+    looks: dict[str, str] = {}
     for number, spec in enumerate(specs):
-        if not spec.id.isprintable():
-            raise InputError(
-                f"{source_name(path)}: models[{number}]: field 'id': {spec.id!r:.60}; expected"
-                " characters that can be seen"
-            )
         if spec.id in by_id:
             raise InputError(
                 f"{source_name(path)}: models[{number}]: field 'id': '{spec.id}' occurs twice"
+            )
+        if looks.setdefault(as_seen(spec.id), spec.id) != spec.id:
+            raise InputError(
+                f"{source_name(path)}: models[{number}]: field 'id': {spec.id!r:.60} looks like an"
+                " earlier one and is written with other characters"
             )
         by_id[spec.id] = spec
     return {name: spec for name, spec in by_id.items() if spec.enabled}
