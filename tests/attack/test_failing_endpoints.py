@@ -121,6 +121,17 @@ def test_where_all_models_are_given_up_the_exit_code_is_that_of_providers(cli, t
     assert "the same command resumes" in errors
 
 
+def test_the_log_tells_of_a_model_that_is_given_up_and_quotes_nothing(cli, tmp_path, hostile):
+    server = hostile(lambda path, headers, body: (404, {}, {"error": f"no: {body!r}"}))
+    plan = workspace(tmp_path, 30, makers.endpoint(f"{server.url}/v1", name="one"))
+    code, _, errors = cli("run", plan, "--log", "events.jsonl")
+    assert (code, "'one' is given up" in errors) == (5, True)
+    events = (tmp_path / "events.jsonl").read_text()
+    assert '"model_given_up"' in events
+    question = json.loads((tmp_path / "bank/items.jsonl").read_text().splitlines()[0])["question"]
+    assert question not in events
+
+
 def test_a_refused_connection_is_tried_twice_again(tmp_path):
     plan = workspace(
         tmp_path,

@@ -20,6 +20,25 @@ def place(folder, *models, **plan):
     return makers.workspace(folder, makers.many_items(24), *models, **plan)
 
 
+def test_beside_a_real_model_it_is_said_which_ones_are_scripted(tmp_path, mock_server, cli):
+    models = [makers.endpoint(mock_server(), name=name) for name in ("real", "other")]
+    plan = place(tmp_path, *models, MODELS[0])
+    code, shown, errors = cli("run", plan)
+    assert (code, "SCRIPTED: one: what a script says measures nothing." in shown) == (0, True), (
+        errors
+    )
+    run = max((tmp_path / "runs").iterdir())
+    for names, told in (("real,other", False), ("real,one", True)):
+        assert ("SCRIPTED" in "".join(cli("compare", run, "--only", names)[1:])) is told
+    code, _, errors = cli("publish", run, "--to", "site")
+    assert "of law-2026.1 (24 items), and all replies and scores of 3 models" in errors
+    pages = sorted((tmp_path / "site/p").rglob("*.html"))
+    for path in pages:
+        text = path.read_text()
+        assert "What these models say is a script" in text, path
+        assert "Answers or judges here were scripted" not in text, path
+
+
 @pytest.fixture(scope="module")
 def ten(tmp_path_factory):
     """Run and publish the scripted board of the demo as the command does it."""

@@ -104,6 +104,16 @@ def methodology_of(plan):
     return methodology(schedule, assignment)
 
 
+def test_why_a_metric_is_unavailable_begins_no_series(judged):
+    prepared = prepare(load_plan(judged), judged.parent, judged.parent)
+    hashes = {
+        methodology(prepared.schedule, None, {"bertscore": {"unavailable": why}})
+        for why in ("bertscore: pip install 'medassay[metrics]'", "its model is not here")
+    }
+    assert len(hashes) == 1
+    assert hashes != {methodology(prepared.schedule, None, {})}
+
+
 def test_a_revision_that_is_raised_begins_a_series_of_the_tasks_that_use_it(judged, monkeypatch):
     before = methodology_of(judged)
     monkeypatch.setitem(PARSERS, "choice", replace(PARSERS["choice"], revision=2))

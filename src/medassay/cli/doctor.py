@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Extra → a module that comes with it and with no other.
 _EXTRAS = {
     "anthropic": "anthropic",
-    "data": "huggingface_hub",
+    "data": "duckdb",
     "figures": "vl_convert",
     "google": "google.genai",
     "local": "gguf",

@@ -60,6 +60,7 @@ def leaderboard_parts(board: "Leaderboard", run: "Run", domain: str) -> Iterator
 def _ranking_parts(statistics: "Statistics", run: "Run", domain: str) -> Iterator[str | Table]:
     """Yield the ranking by one metric, with what a reader must know beside it."""
     from medassay.core.records.leaderboard import UNREAD_WARNING, fallback_lines, ranking_lines
+    from medassay.core.records.statistics import scripted_sentence
     from medassay.kinds.catalog import presentations_of
 
     rows = statistics.rows(domain)
@@ -89,8 +90,8 @@ def _ranking_parts(statistics: "Statistics", run: "Run", domain: str) -> Iterato
             f"own code {names} made these numbers; `medassay verify` computes what it says again"
             " only with --trust-code"
         )
-    if any("scripted" in row.flags for row in rows):
-        yield "SCRIPTED: answers or judges were scripted; these numbers measure nothing."
+    if sentence := scripted_sentence(rows):
+        yield f"{sentence}."
     yield from _sentences(statistics, domain)
 
 

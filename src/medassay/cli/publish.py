@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from medassay.cli import location
@@ -13,6 +14,7 @@ from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
 from medassay.errors import UsageError
+from medassay.storage.jsonl import read_as
 
 if TYPE_CHECKING:
     from medassay.storage.run import Run
@@ -124,11 +126,26 @@ def command(
     )
 
 
+class _PublishedItem(msgspec.Struct):
+    """A line of a run's items, as far as it says whether the item becomes public."""
+
+    domain: str
+    id: str
+    kind: str = "public"
+    tombstone: str | None = None
+
+
 def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
-    banks = {bank.version: bank for run in runs for bank in run.manifest.banks}
-    named = listed(
-        [f"{version} ({counted(bank.items, 'item')})" for version, bank in banks.items()]
-    )
+    public: dict[str, set[tuple[str, str]]] = {}  # bank → its items
+    synthetic: set[tuple[str, str]] = set()
+    for run in runs:
+        for item in read_as(run.path / "items.jsonl", _PublishedItem):
+            if item.tombstone is None:  # else it was deleted by law
+                bank = public.setdefault(run.manifest.domains[item.domain], set())
+                (synthetic if item.kind == "synthetic" else bank).add((item.domain, item.id))
+    named = listed([f"{bank} ({counted(len(items), 'item')})" for bank, items in public.items()])
+    withheld = f" Of {counted(len(synthetic), 'synthetic item')} no text, but id, domain, outcomes"
+    withheld = f"{withheld} and scores." if synthetic else ""
     models = {name for run in runs for name in run.manifest.models}
     has_code = any(run.manifest.own_code and run.manifest.own_code.parts for run in runs)
     code = " Own code stays; --with-code publishes it."
@@ -141,6 +158,6 @@ def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
     where = f" Also where local models are: {listed(places)}." if places else ""
     return (
         f"the questions, reports and targets of {named}, and all replies and scores of"
-        f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}. Of synthetic"
-        f" items only commitments and scores.{where}{code if has_code else ''}"
+        f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}."
+        f"{withheld}{where}{code if has_code else ''}"
     )

@@ -13,7 +13,7 @@ from medassay.core.frame import SHOWN, FrameRow, Tabular, table_html
 from medassay.core.ranks import SIMULTANEOUS
 from medassay.core.records.leaderboard import unread_share
 from medassay.core.records.manifest import Manifest
-from medassay.core.records.statistics import OVERALL, ScoreScale, Statistics
+from medassay.core.records.statistics import OVERALL, ScoreScale, Statistics, scripted_sentence
 from medassay.core.records.target import TARGETS, further_targets
 from medassay.core.records.task import Task
 from medassay.core.scale import scale_text, units
@@ -265,7 +265,7 @@ def _compare(
         raise InputError("the runs have no mode in common (solo, tools); nothing to compare")
     return Comparison(
         pairs=pairs,
-        notes=_notes(sides),
+        notes=_notes(sides, rows),
         scales={"": (lo, hi)},
         places={row.label: (row.side, row.model, row.setting) for row in rows},
     )
@@ -484,15 +484,22 @@ def _grouping(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> Side:
     return min(used, key=groups)
 
 
-def _notes(sides: Sequence[Side]) -> list[str]:
+def _notes(sides: Sequence[Side], rows: Sequence[_ComparedRow]) -> list[str]:
     notes = []
     if len({side.run.manifest.methodology for side in sides}) > 1:
         notes.append(
             "the runs differ in methodology: a difference may come from how they were asked or"
             " scored"
         )
-    if any("scripted" in row.flags for s in sides for row in s.statistics.rows(OVERALL)):
-        notes.append("SCRIPTED: answers or judges were scripted; these numbers measure nothing")
+    compared = {(row.side, row.model, row.setting) for row in rows}
+    told = [
+        row
+        for number, side in enumerate(sides)
+        for row in side.statistics.rows(OVERALL)
+        if (number, *row.key) in compared
+    ]
+    if sentence := scripted_sentence(told):
+        notes.append(sentence)
     shared = sum(
         len(set.intersection(*(_ids(s, d) for s in sides))) for d in sides[0].scores.domains
     )

@@ -29,10 +29,9 @@ def copy_kept(source: Path, run: Path) -> None:
         (run / FOLDER / path.name).write_bytes(path.read_bytes())
 
 
-def recalled_where_kept(task: Task, run: Path) -> Task:
-    """Return the task of a run with its own code at hand, as it is where its text is not kept."""
-    is_complete = all((run / FOLDER / _name(part)).is_file() for part in _files(task.own))
-    return recalled(task, run) if is_complete else task
+def is_kept(task: Task, run: Path) -> bool:
+    """Return whether the text of a task's own code is beside a run."""
+    return all((run / FOLDER / _name(part)).is_file() for part in _files(task.own))
 
 
 def recalled(task: Task, run: Path) -> Task:

@@ -36,7 +36,7 @@ from medassay.kinds.catalog import parser_of, public_parts, task_of_run
 from medassay.kinds.read_answer import prompt_as_shown, read_answer, read_likelihoods
 from medassay.kinds.scoring import TaskScorer
 from medassay.kinds.statistics import RunStatistics
-from medassay.own_code.kept import not_executed, recalled_where_kept
+from medassay.own_code.kept import is_kept, not_executed, recalled
 from medassay.publishing.redaction import PUBLIC_FIELDS, SCORE_FIELDS, TRIAL_FIELDS
 from medassay.publishing.report import Mismatch, VerificationReport
 from medassay.publishing.reread_verdicts import VerdictReader
@@ -90,9 +90,10 @@ def verify_run(folder: Path, *, trust_code: bool = False) -> VerificationReport:
 def _check_content(folder: Path, *, trust_code: bool = False) -> str:
     run = open_run(folder)
     task = task_of_run(run.manifest)
-    task = recalled_where_kept(task, folder) if trust_code else task
+    is_here = is_kept(task, folder)
+    task = recalled(task, folder) if trust_code and is_here else task
     untold = not_executed(task)
-    why = "its text is not published" if trust_code else "--trust-code executes it"
+    why = "--trust-code executes it" if is_here else "its text is not published"
     items = RunItems(folder, run.manifest.domains)
     statistics = RunStatistics(items, run.manifest, task)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None

@@ -28,6 +28,8 @@ from medassay.core.records.statistics import (
     ScoreScale,
     Statistics,
     ToolsEffect,
+    is_all_scripted,
+    scripted_models,
     tied_groups,
 )
 from medassay.core.records.trend import Trend
@@ -285,6 +287,22 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def demonstration(self) -> bool:
         """Return whether its models are scripted, and ranked to show what a board looks like."""
         return self.manifest.plan.demonstration
+
+    @cached_property
+    def scripted_models(self) -> list[str]:
+        """Return the models whose numbers are no model's: their answers or judges are scripts."""
+        return scripted_models(self._rows_of_all)
+
+    @property
+    def is_all_scripted(self) -> bool:
+        """Return whether there is no model but these, baselines aside."""
+        return is_all_scripted(self._rows_of_all)
+
+    @cached_property
+    def _rows_of_all(self) -> list[LeaderboardRow]:
+        """Return the rows of the first ranking by each metric."""
+        parts = [part.statistics for part in (self.whole or self).by_metric]
+        return [row for statistics in parts for row in statistics.rows(statistics.domains[0])]
 
     @property
     def own_code(self) -> dict[str, str]:

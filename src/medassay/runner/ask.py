@@ -394,7 +394,7 @@ class Asker:
                 ]
                 if all(name in self.tally.given_up for name in models_there):
                     gate.open()  # whoever waits there is asked no more
-            log.warn("model_given_up", model=model, why=why)
+            log.warn("model_given_up", model=model)  # why may quote the prompt
             log.say(why)
 
     def gate(self, endpoint: str) -> Gate:

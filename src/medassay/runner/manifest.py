@@ -191,10 +191,22 @@ def methodology(
             "judges": [] if assignment is None else judging_entry(assignment, plan),
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
-            **({"metrics": metrics} if metrics else {}),
+            **({"metrics": _hashed_metrics(metrics)} if metrics else {}),
             **raised_entry(schedule.task, graders_in(assignment)),
         }
     )
+
+
+def _hashed_metrics(metrics: Mapping[str, MetricEntry]) -> dict[str, MetricEntry]:
+    """Return the metrics as a methodology knows them: why one is unavailable changes no number, so
+    each has the words that were hashed first.
+    """
+    return {
+        name: {"unavailable": f"{name}: pip install 'medassay[metrics]'"}
+        if "unavailable" in entry
+        else entry
+        for name, entry in metrics.items()
+    }
 
 
 def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, list[str]]]:

@@ -54,7 +54,7 @@ class ShownTrial(msgspec.Struct, frozen=True, kw_only=True):
         if trial.tombstone:
             return (
                 f"{name}: the reply was deleted ({trial.outcome}, score {self.score});"
-                f" what it was has SHA-256 {trial.tombstone[:16]}"
+                f" its leaf in the Merkle tree is {trial.tombstone[:16]}"
             )
         shuffled = f"; {shuffle_text(trial.order)}" if trial.order else ""
         return (

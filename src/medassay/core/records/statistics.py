@@ -20,6 +20,7 @@ from medassay.core.records.relations import Relations
 from medassay.core.records.statistics_object import StatisticsObject
 from medassay.core.records.trial import ToolCalls
 from medassay.core.scale import units
+from medassay.core.wording import some_of
 from medassay.errors import IntegrityError
 
 OVERALL: Final = "overall"  # the ranking over all domains
@@ -193,6 +194,26 @@ class LeaderboardRow(RankRange, frozen=True, kw_only=True):
         """Return why the row is not ranked, "" where nobody said."""
         marks = (flag.partition(":") for flag in self.flags)
         return next((reason for mark, _, reason in marks if mark == "not_ranked"), "")
+
+
+def scripted_models(rows: Iterable[LeaderboardRow]) -> list[str]:
+    """Return the models whose answers, or whose judges, are scripts."""
+    return sorted({row.model for row in rows if "scripted" in row.flags})
+
+
+def is_all_scripted(rows: Iterable[LeaderboardRow]) -> bool:
+    """Return whether no row is of a real model, baselines aside."""
+    return all("scripted" in row.flags or row.reason_unranked == "baseline" for row in rows)
+
+
+def scripted_sentence(rows: Sequence[LeaderboardRow]) -> str:
+    """Return what readers must know of scripts among rows, "" where there are none."""
+    names = scripted_models(rows)
+    if not names:
+        return ""
+    if is_all_scripted(rows):
+        return "SCRIPTED: answers or judges were scripted; these numbers measure nothing"
+    return f"SCRIPTED: {some_of(names)}: what a script says measures nothing"
 
 
 Row = TypeVar("Row", bound=LeaderboardRow)

@@ -88,7 +88,6 @@ def _overview(board: Board, mode: str) -> Iterator[Page]:
         "ddx/" if first else f"ddx/track/{slug}/",
         mode=mode,
         rows=rows,
-        scripted=any("scripted" in row.flags for row in rows),
         figures=placed,
         document=_summary(board.statistics),
         against=(board.manifest.source or {}).get("names_against_labels"),

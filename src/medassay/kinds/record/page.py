@@ -89,7 +89,6 @@ def pages(board: Board) -> Iterator[Page]:
             graphs=graphs,
             drawings=drawings(board.manifest.graphs),
             figures=placed,
-            scripted=any("scripted" in row.flags for row in rows),
             stopped=list(_stopped(board, mode)),
             details=DRUG_DETAILS,
             small=_too_small(rows, board.texts),

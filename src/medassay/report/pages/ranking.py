@@ -70,7 +70,6 @@ def ranking(
             board.manifest.models,
             {} if board.identity is None else board.identity.settings,
         ),
-        scripted=any("scripted" in row.flags for row in board.rows(domain, mode)),
     )
 
 
