@@ -5,6 +5,8 @@ import zipfile
 
 import openpyxl
 import pytest
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 
 from medassay.bank.delimited import USUAL, form_of
 from medassay.bank.folder import load_bank
@@ -350,7 +352,11 @@ def test_sheets_that_are_not_read_are_named(tmp_path, cli, monkeypatch):
             sheet.append(row)
     book.save("f.xlsx")
     code, _, said = cli("bank", "import", "xlsx", "f.xlsx", "--name", "f")
-    assert (code, "the first sheet is read; not read: Two" in said) == (0, True), said
+    assert (code, f"sheet '{book.active.title}' is read; not read: Two" in said) == (0, True), said
+    book.active.sheet_state = "hidden"
+    book.save("g.xlsx")
+    code, _, said = cli("bank", "import", "xlsx", "g.xlsx", "--name", "g")
+    assert (code, "sheet 'Two' is read; not read: Sheet" in said) == (0, True), said
 
 
 def test_two_headings_of_one_meaning_are_told_with_the_command_that_settles_it(tmp_path, cli):
@@ -457,6 +463,99 @@ def test_what_a_sheet_hides_is_refused_by_its_cell(tmp_path):
             read_table(path, {})
     path = sheet(tmp_path / "f.xlsx", head, ["Was?", '=IF(1,"ja","nein")', "Innere"])
     with pytest.raises(InputError, match="cell B2 holds a formula without its result"):
+        read_table(path, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (0.9999999, "0.000000%", "99.99999 %"),
+        (0.5, "0%", "50 %"),
+        (12345.678, "0.0000%", "1234567.8 %"),
+        (12, "00000", "00012"),
+        (5, '0" "', "5"),
+        (5, '#,##0;-#,##0" rote"', "5"),
+        (5, '0"%"', None),
+        (5, r"0\%", None),
+        (5, '0" mg"', None),
+    ],
+)
+def test_a_number_is_read_as_its_cell_shows_it_or_refused(tmp_path, value, number_format, text):
+    book = openpyxl.Workbook()
+    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "nichts", value, "A"]):
+        book.active.append(row)
+    book.active["C2"].number_format = number_format
+    book.save(tmp_path / "f.xlsx")
+    if text is None:
+        with pytest.raises(InputError, match=r"row 2: the number 5 is shown with '(%|mg)'"):
+            read_table(tmp_path / "f.xlsx", {})
+        return
+    [item] = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d").items
+    assert item.options[1] == text
+
+
+def test_raised_digits_stay_raised_and_durations_and_hidden_rows_are_refused(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "1", "ten", "A"]):
+        book.active.append(row)
+    book.save(tmp_path / "f.xlsx")
+    with zipfile.ZipFile(tmp_path / "f.xlsx") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    # As Excel writes it, in a part of its own; openpyxl writes texts into the sheet itself.
+    runs = '<r><t xml:space="preserve">150 × 10</t></r><r><rPr><vertAlign val="superscript"/></rPr>'
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    runs = f'<sst xmlns="{main}"><si>{runs}<t>9</t></r><r><t>/l</t></r></si></sst>'
+    parts["xl/sharedStrings.xml"] = runs.encode()
+    link = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
+    for name, old, new in (
+        (
+            "xl/worksheets/sheet1.xml",
+            '<c r="C2" t="inlineStr"><is><t>ten</t></is></c>',
+            '<c r="C2" t="s"><v>0</v></c>',
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            "</Relationships>",
+            f'<Relationship Id="s" Type="{link}" Target="sharedStrings.xml"/></Relationships>',
+        ),
+        (
+            "[Content_Types].xml",
+            "</Types>",
+            '<Override PartName="/xl/sharedStrings.xml" ContentType="application/'
+            'vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>',
+        ),
+    ):
+        assert old.encode() in parts[name]
+        parts[name] = parts[name].replace(old.encode(), new.encode())
+    with zipfile.ZipFile(tmp_path / "f.xlsx", "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    [item] = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d").items
+    assert item.options[1] == "150 × 10⁹/l"
+    inside = CellRichText("10", TextBlock(InlineFont(vertAlign="superscript"), "9"))
+    book.active["C2"].value = inside
+    book.save(tmp_path / "i.xlsx")
+    with pytest.raises(InputError, match="raised or lowered characters that are not read"):
+        read_table(tmp_path / "i.xlsx", {})
+    book.active["C2"].value = "2"
+    book.active.row_dimensions[2].hidden = True
+    book.save(tmp_path / "h.xlsx")
+    with pytest.raises(InputError, match=r"h\.xlsx: row 2 is hidden, and would be read"):
+        read_table(tmp_path / "h.xlsx", {})
+    book.active.row_dimensions[2].hidden = False
+    book.active["C2"].value = dt.timedelta(hours=36)
+    book.save(tmp_path / "d.xlsx")
+    with pytest.raises(InputError, match="row 2: column 'B' holds a date, 1 day, 12:00:00"):
+        load_table(tmp_path / "d.xlsx", {}, name="n", licence="x", domain="d")
+
+
+@pytest.mark.parametrize("cell", ['"5 cm', '"The "Kussmaul" sign"'])
+def test_a_quote_that_does_not_close_swallows_no_rows(tmp_path, cell):
+    path = tmp_path / "q.csv"
+    path.write_text(
+        f"id,question,A,B,expected,source\n1,Q,x,y,A,b\n2,Q2,x,y,A,{cell}\n3,Q3,x,y,B,c\n"
+    )
+    with pytest.raises(InputError, match=r"q\.csv: not readable as CSV in UTF-8"):
         read_table(path, {})
 
 

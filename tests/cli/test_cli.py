@@ -199,6 +199,7 @@ def test_init_writes_a_plan_for_a_bank_and_an_endpoint(cli, tmp_path):
         (("--endpoint", "http://localhost:1/v1"), "--endpoint and --model go together"),
         (("--endpoint", "localhost:8000", "--model", "m"), "expected an address as http://"),
         (("--endpoint", "http://u:secret@h/v1", "--model", "m"), "keys stay in the environment"),
+        (("--endpoint", "http://h/v1?api_key=secret", "--model", "m"), "keys stay in the env"),
     ],
 )
 def test_what_init_cannot_write_is_said_and_nothing_is_left(cli, tmp_path, chosen, says):

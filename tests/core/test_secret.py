@@ -68,6 +68,13 @@ def test_no_eight_characters_of_a_random_key_are_left(key, data):
         assert key[at : at + 8] not in told
 
 
+def test_of_two_keys_with_a_part_in_common_no_rest_is_left():
+    first, second = "acme-gw-9f8e7d6c5b4a3f2e-judge", "acme-gw-9f8e7d6c5b4a3f2e-q7Zx1"
+    for known in ((first, second), (second, first)):
+        assert knowing(*known).redact(f"x {second} y {first} z") == "x *** y *** z"
+        assert knowing(*known).redact_reply(f"x {second}") == "x ***"
+
+
 @given(st.text())
 def test_a_text_without_a_key_is_as_it_was(text):
     assert knowing(KEY).redact(text) == text

@@ -242,6 +242,40 @@ def test_a_models_file_says_what_the_models_are(tmp_path, cli):
     assert "--models: names none of c; expected entries whose id is the name" in errors
 
 
+@pytest.mark.parametrize(("key", "code"), [("7", 3), ("5", 0), ("5 mg", 0)])
+def test_a_key_that_contradicts_a_number_of_the_bank_is_refused(tmp_path, cli, key, code):
+    item = {**makers.many_items(1)[0], "id": "n1", "range": {"lo": 5, "hi": 5}}
+    for name in ("options", "expected"):
+        item.pop(name)
+    makers.write_bank(tmp_path / "bank", [item])
+    (tmp_path / "t.csv").write_text(f"item,model,prediction,key\nn1,m,5,{key}\n")
+    columns = "item=item,model=model,prediction=prediction,key=key"
+    given = cli("import", "csv", "t.csv", "--columns", columns, "--bank", "bank", "--to", "run")
+    assert given[0] == code, given[2]
+    assert ("item 'n1' has key '7' here" in given[2]) is (code == 3)
+
+
+def test_two_models_that_look_the_same_are_refused_on_a_bank_too(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(2))
+    rows = "q00000,gpt 4,A\nq00001,gpt\u00a04,A\n"
+    (tmp_path / "t.csv").write_text(f"item,model,prediction\n{rows}")
+    columns = "item=item,model=model,prediction=prediction"
+    code, _, errors = cli("import", "csv", "t.csv", "--columns", columns, "--bank", "bank")
+    assert (code, "two models are called 'gpt" in errors) == (3, True), errors
+
+
+def test_entries_that_are_not_enabled_say_what_a_model_is(tmp_path, cli):
+    makers.write_bank(tmp_path / "bank", makers.many_items(2))
+    makers.write_models(tmp_path, {**makers.fake("m"), "family": "x", "enabled": False})
+    (tmp_path / "t.csv").write_text("item,model,prediction\nq00000,m,A\nq00001,m,A\n")
+    columns = "item=item,model=model,prediction=prediction"
+    options = ("--bank", "bank", "--models", "models.json", "--to", "run")
+    code, _, errors = cli("import", "csv", "t.csv", "--columns", columns, *options)
+    assert code == 0, errors
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["models"]["m"]["family"] == "x"
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "says"),
     [
@@ -250,7 +284,8 @@ def test_a_models_file_says_what_the_models_are(tmp_path, cli):
         (["q00000,a,A", "q00000,a,B"], {}, "t.csv row 3: a second row for item 'q00000'"),
         (["q00000,,A"], {}, "t.csv row 2: 'model' is empty"),
         (["q00000,a,A"], {"key": "item"}, "has key 'q00000' here and"),
-        (["q00000,a,A"], {"domain": "model"}, "1 item not among those of bank 'law': 'q00000'"),
+        (["q00000,a,A"], {"domain": "model"}, "item 'q00000' is of law, not of 'a'"),
+        (["q1,a,A"], {}, "1 item not among those of bank 'law': 'q1'"),
         (["open-000,a,A"], {}, "1 item of bank 'law' that judges score, as 'open-000'"),
         (["q00000,a,A"], {"wat": "model"}, "'wat' is unknown"),
         ([], {}, "no rows below the header"),

@@ -3,9 +3,11 @@
 """
 
 import json
+import re
 import shutil
 import subprocess
 import zipfile
+from pathlib import Path
 
 import pytest
 from tests.conftest import ROOT, absent
@@ -165,6 +167,58 @@ def test_what_is_no_log_is_refused_in_one_line_and_leaves_nothing(tmp_path, cli)
     assert "a run folder with per_instance_stats.json" in cli("import", "helm", tmp_path)[2]
     assert not (tmp_path / "run").exists()
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_samples_of_two_models_in_a_folder_are_told_apart_by_nobody(cli, tmp_path):
+    folder = tmp_path / "one"
+    folder.mkdir()
+    for number, name in enumerate(("modelX", "modelY")):
+        time = f"2025-01-0{number + 1}T00-00-00.000000"
+        results = {"model_name": name, "lm_eval_version": "0.4.9"}
+        (folder / f"results_{time}.json").write_text(json.dumps(results))
+        source = next(ONE["lm-eval"].glob("samples_electrolytes_*"))
+        shutil.copy(source, folder / f"samples_task_{time}.jsonl")
+    code, _, errors = cli("import", "lm-eval", folder, "--to", "run")
+    assert (code, "holds samples of several models (modelX, modelY)" in errors) == (3, True), errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_metric_of_which_less_is_better_is_not_ranked_as_if_more_were(cli, tmp_path):
+    folder = Path(shutil.copytree(ONE["lm-eval"], tmp_path / "logs"))
+    [path] = folder.glob("results_*.json")
+    results = json.loads(path.read_text())
+    results["higher_is_better"] = {"electrolytes": {"acc": False}, "doses": {"exact_match": True}}
+    path.write_text(json.dumps(results))
+    code, _, errors = cli("import", "lm-eval", folder, "--to", "run", "--model", "m")
+    assert (code, "of 'acc' less is better" in errors) == (3, True), errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_runs_of_helm_without_questions_are_of_the_subject_that_they_name(cli, tmp_path):
+    for subject, model, mean in (("anatomy", "a", 1.0), ("virology", "b", 0.0)):
+        folder = tmp_path / subject
+        folder.mkdir()
+        spec = {"name": f"mmlu:subject={subject},model={model}", "adapter_spec": {"model": model}}
+        (folder / "run_spec.json").write_text(json.dumps(spec))
+        stats = [{"name": {"name": "exact_match"}, "mean": mean}]
+        rows = [{"instance_id": f"id{n}", "stats": stats} for n in range(12)]
+        (folder / "per_instance_stats.json").write_text(json.dumps(rows))
+    code, shown, errors = cli("compare", tmp_path / "anatomy", tmp_path / "virology")
+    assert (code, "is better" in shown) == (3, False), errors
+    assert cli("import", "helm", tmp_path / "anatomy", "--to", "run")[0] == 0
+    item = json.loads((tmp_path / "run/items.jsonl").read_text().splitlines()[0])
+    assert item["domain"] == "mmlu:subject=anatomy"
+
+
+@pytest.mark.parametrize("harness", ["helm", "lm-eval"])
+def test_a_score_of_hundreds_of_digits_is_refused(cli, tmp_path, harness):
+    folder = Path(shutil.copytree(ONE[harness], tmp_path / "logs"))
+    name = "per_instance_stats.json" if harness == "helm" else "samples_*.jsonl"
+    for path in folder.glob(name):
+        key = "mean" if harness == "helm" else "(?:acc|exact_match)"
+        path.write_text(re.sub(rf'("{key}": )[0-9.]+', rf"\g<1>{'9' * 400}", path.read_text()))
+    code, _, errors = cli("import", harness, folder, "--to", "run")
+    assert (code, "hundreds of digits" in errors) == (3, True), errors
 
 
 def test_two_logs_are_compared_as_they_are(cli):

@@ -57,6 +57,22 @@ def test_ids_are_unique_and_disabled_entries_left_out(tmp_path):
     assert list(load(tmp_path, GOOD, {**GOOD, "id": "off", "enabled": False})) == ["m"]
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"concurrency": 10**30}, "expected at most 9,007,199,254,740,991"),
+        ({"extra_body": {"a": [10**30]}}, "expected at most 9,007,199,254,740,991"),
+        ({"id": f"sk-{'abcdefghijklmnop'}"}, "looks like a secret"),
+        ({"price": {"input": 1, "output": 1, "currency": f"sk-{'abcdefghijklmnop'}"}}, "'price'"),
+    ],
+)
+def test_what_no_run_could_write_down_or_show_is_refused(tmp_path, change, says):
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, {**GOOD, **change})
+    assert says in str(caught.value)
+    assert "abcdefghijklmnop" not in str(caught.value)
+
+
 def test_two_names_that_look_the_same_are_refused(tmp_path):
     path = tmp_path / "models.json"
     entries = [{**GOOD, "id": name} for name in ("a", "a\u200b")]

@@ -171,6 +171,9 @@ def test_a_table_as_csv_or_json(tmp_path):
     ]
     (tmp_path / "m.json").write_text(json.dumps(rows))
     assert load_candidates(tmp_path / "m.json") == [first, second]
+    (tmp_path / "twins.json").write_text('[{"model": "A", "health": 0.5, "health": 0.9}]')
+    with pytest.raises(InputError, match=r"twins\.json.*'health' stands twice"):
+        load_candidates(tmp_path / "twins.json")
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,8 @@ def numbered_csv(
     form = form or form_of(path, USUAL.encoding)
     try:
         with path.open(encoding=form.encoding, newline="") as file:
-            reader = enumerate(csv.reader(file, delimiter=form.separator), 1)
+            # Strictly: an unclosed quote would make one cell of all that follows.
+            reader = enumerate(csv.reader(file, delimiter=form.separator, strict=True), 1)
             names = fieldnames
             if names is None:
                 names = next((cells for _, cells in reader if is_header(cells)), [])
@@ -301,7 +302,7 @@ def numbered_csv(
 
 def refuse_twice(path: Path, header: Sequence[str]) -> None:
     """Refuse a table with two columns of one name; Excel leaves columns without any at the end."""
-    twice = sorted({name for name in header if name and header.count(name) > 1})
+    twice = sorted(name for name, n in Counter(header).items() if name and n > 1)
     if twice:
         raise InputError(f"{path.name}: column '{twice[0]}' occurs twice in the header")
 

@@ -1,10 +1,11 @@
-"""Tables of one's own, read row by row: CSV, or the first sheet of an XLSX file."""
+"""Tables of one's own, read row by row: CSV, or the first sheet of an XLSX file that is shown."""
 
 import datetime as dt
 import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from decimal import Decimal
 from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from medassay.errors import InputError
 if TYPE_CHECKING:
     from openpyxl.cell import Cell, MergedCell
     from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
+    from openpyxl.cell.rich_text import TextBlock
+    from openpyxl.workbook import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
 
 # Of a spreadsheet: bytes of all its parts, rows (what Excel itself can hold), cells, and how much a
 # part may swell.
@@ -33,6 +37,11 @@ _NEVER_COMPUTED = re.compile(
     rb"<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
     rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
+_ROW_HIDDEN = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*?\br="([0-9]+)"')
+# In the format of a number: what is shown beside it, in quotes or behind a backslash.
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)')
+_RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 
 
 class DateCell(str):
@@ -80,11 +89,19 @@ def _without_heading(path: Path, row: int, text: str) -> InputError:
 
 
 def sheets_of(path: Path) -> list[str]:
-    """Return the names of the sheets of a workbook, of which `read_rows` reads the first."""
+    """Return the names of the sheets of a workbook, first the one that `read_rows` reads."""
     import openpyxl
 
     with _unreadable(path, ""), closing(openpyxl.load_workbook(path, read_only=True)) as book:
-        return list(book.sheetnames)
+        read = _first_shown(book).title
+        return [read, *(name for name in book.sheetnames if name != read)]
+
+
+def _first_shown(book: "Workbook") -> "Worksheet":
+    """Return the first sheet that is not hidden."""
+    return next(
+        (sheet for sheet in book.worksheets if sheet.sheet_state == "visible"), book.worksheets[0]
+    )
 
 
 def is_workbook(path: Path) -> bool:
@@ -102,8 +119,8 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ) from None
     _refuse_bombs(path)
     with _unreadable(path, ""):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheet = book.worksheets[0]
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, rich_text=True)
+        sheet = _first_shown(book)
         rows = sheet.iter_rows()
         with zipfile.ZipFile(path) as archive:
             # What openpyxl leaves out when it reads row by row; nothing public names the part.
@@ -123,7 +140,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                     f"{path.name}: more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; split"
                     " it, or save it as CSV"
                 )
-            texts = [_text(cell) for cell in cells]
+            texts = [_text(cell, f"{path.name} row {row}") for cell in cells]
             if not any(texts):
                 continue
             if not header:
@@ -153,6 +170,16 @@ def _refuse_what_is_not_seen(path: Path, source: bytes) -> None:
             f"{path.name}: the cells {merged[1].decode()} are merged, so that only the first of"
             " them holds their value; unmerge them, and fill each"
         )
+    if hidden := _ROW_HIDDEN.search(source):
+        raise InputError(
+            f"{path.name}: row {hidden[1].decode()} is hidden, and would be read; show it, or"
+            " delete it"
+        )
+    if b"vertAlign" in source:  # in the sheet itself, where openpyxl reads no parts of a text
+        raise InputError(
+            f"{path.name}: holds raised or lowered characters that are not read; open and save the"
+            " file in a spreadsheet program"
+        )
     if formula := _NEVER_COMPUTED.search(source):
         raise InputError(
             f"{path.name}: cell {formula[1].decode()} holds a formula without its result; open and"
@@ -160,18 +187,50 @@ def _refuse_what_is_not_seen(path: Path, source: bytes) -> None:
         )
 
 
-def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell") -> str:
-    """Return the text of a cell without blanks around it; of a share its percent, as shown."""
+def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell", where: str) -> str:
+    """Return the text of a cell without blanks around it; of a share its percent, as shown.
+
+    Raises
+    ------
+    InputError
+        When a number is shown with a text that only its format holds.
+    """
     value = cell.value
     if value is None:
         return ""
-    if isinstance(value, dt.date | dt.time):
+    if isinstance(value, dt.date | dt.time | dt.timedelta):
         return DateCell(value)
+    if isinstance(value, list):  # a text of which parts have formats of their own
+        return "".join(_run_text(run) for run in value).strip()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).strip()
-    if "%" in str(cell.number_format):
-        return f"{100 * value:g} %"
+    return _number_text(value, str(cell.number_format).partition(";")[0], where)
+
+
+def _number_text(value: int | float, number_format: str, where: str) -> str:
+    """Return a number as its cell shows it, but for how many digits; see `_text`."""
+    shown = "".join(quoted or escaped for quoted, escaped in _LITERAL.findall(number_format))
+    if shown.strip(" -"):
+        raise InputError(
+            f"{where}: the number {value} is shown with '{shown.strip():.20}', which its format"
+            " adds; write the whole as text"
+        )
+    if "%" in _LITERAL.sub("", number_format):
+        return f"{(Decimal(repr(value)) * 100).normalize():f} %"
+    if re.fullmatch("0{2,}", number_format) and value == int(value):  # an id with leading zeros
+        return str(int(value)).zfill(len(number_format))
     return NumberCell(value)
+
+
+def _run_text(run: "TextBlock | str") -> str:
+    """Return a part of a text, with raised and lowered digits as characters of their own: 10⁹ is no
+    109.
+    """
+    if isinstance(run, str):
+        return run
+    written = run.font.vertAlign if run.font is not None else None
+    table = {"superscript": _RAISED, "subscript": _LOWERED}.get(written or "", {})
+    return run.text.translate(table)
 
 
 @contextmanager

@@ -403,10 +403,9 @@ def _number(text: str, where: str, *, comma: bool | None) -> float:
 
 
 def _whole(text: str, where: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{where}: '{text:.40}'; expected a whole number") from None
+    if not re.fullmatch(r"[+-]?[0-9]{1,15}", text):  # int() takes 2_024 for a year
+        raise InputError(f"{where}: '{text:.40}'; expected a whole number")
+    return int(text)
 
 
 def _key(key: str, options: Sequence[str], columns: Mapping[str, str], where: str) -> str:

@@ -396,8 +396,8 @@ def _import_table(
         raise UsageError(f"--language: '{language}'; expected a code, as de or en")
     form = _form_of(path, encoding) if kind == "csv" else USUAL
     table = read_table(path, columns, form)
-    if is_workbook(path) and (others := sheets_of(path)[1:]):
-        out.say(f"  the first sheet is read; not read: {', '.join(others)}")
+    if is_workbook(path) and len(sheets := sheets_of(path)) > 1:
+        out.say(f"  sheet '{sheets[0]}' is read; not read: {', '.join(sheets[1:])}")
     if may_leave and DOCUMENT not in table.columns:
         raise UsageError("--may-leave is for reports and tables with a column of records")
     unused = [column for column in table.understood if not column.key]

@@ -46,10 +46,11 @@ def csv(
     """Import a table of predictions: intervals, ranks and boards then work on it."""
     from medassay.exchange.bank_predictions import import_on_banks
     from medassay.exchange.predictions import import_predictions, unlike_keys_lines
-    from medassay.model.spec import load_models
+    from medassay.model.spec import load_entries
 
     names = read_columns(columns)
-    entries = {} if models is None else load_models(models)
+    # Also those that are not enabled: nobody is asked here.
+    entries = {} if models is None else load_entries(models)
     if not bank:
         run = import_predictions(table, names, to=to, models=entries)
         limits = (bank.limits for bank in run.manifest.banks)

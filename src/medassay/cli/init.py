@@ -77,6 +77,7 @@ def _bank_from(folder: Path, bank: str) -> str:
 def _entry(endpoint: str, model: str, *, ids: set[str]) -> dict[str, Any]:
     """Return the entry of a model at an endpoint, {} without one; its id is none of `ids`."""
     from medassay.core.address import is_own
+    from medassay.core.records.model import holds_secret
 
     if bool(endpoint) != bool(model):
         raise UsageError("--endpoint and --model go together: where, and which model there")
@@ -87,10 +88,10 @@ def _entry(endpoint: str, model: str, *, ids: set[str]) -> dict[str, Any]:
         raise UsageError(
             f"--endpoint: '{endpoint}'; expected an address as http://localhost:8000/v1"
         )
-    if parts.username or parts.password:
+    if holds_secret(endpoint):
         raise UsageError(
-            '--endpoint: holds a name or a password; keys stay in the environment ("api_key_env" in'
-            " models.json)"
+            "--endpoint: holds a name, a password or a key; keys stay in the environment"
+            ' ("api_key_env" in models.json)'
         )
     host = parts.hostname
     is_number = re.fullmatch(r"[0-9.]+|[0-9a-f:]+", host) is not None

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import rfc8785
 
+from medassay.core.json import MOST_EXACT
 from medassay.core.records.item_object import ItemObject
 from medassay.errors import InputError
 
-_SAFE_INTEGER = 2**53 - 1
 _VERBATIM = frozenset((str, bool, type(None)))  # with integers most of what records hold
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
             if type(key) is not str or not key.isascii():
                 raise _NeedsSlowPath
             if type(inner) in _VERBATIM or (
-                type(inner) is int and -_SAFE_INTEGER <= inner <= _SAFE_INTEGER
+                type(inner) is int and -MOST_EXACT <= inner <= MOST_EXACT
             ):
                 members[key] = inner
             else:
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
         return [inner if type(inner) in _VERBATIM else _plain(inner) for inner in value]
     if kind in _VERBATIM:
         return value
-    if kind is int and -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
+    if kind is int and -MOST_EXACT <= value <= MOST_EXACT:
         return value
     if kind is float and math.isfinite(value):
         return _plain_float(value)
@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 def _plain_float(value: float) -> Any:
     if value.is_integer():
-        return int(value) if abs(value) <= _SAFE_INTEGER else msgspec.Raw(rfc8785.dumps(value))
+        return int(value) if abs(value) <= MOST_EXACT else msgspec.Raw(rfc8785.dumps(value))
     if 1e-4 <= abs(value) < 1e16:  # where msgspec and ECMAScript agree
         return value
     return msgspec.Raw(rfc8785.dumps(value))

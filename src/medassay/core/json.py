@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG = b"0" * 16
-_SAFE_INTEGER = 2**53 - 1
+MOST_EXACT = 2**53 - 1  # of whole numbers that every reader of JSON takes as they are
 _KEY_ENDS = re.compile(rb'"\s*:')
 
 
@@ -211,7 +211,7 @@ def _with_floats(value: Any) -> Any:
         return {key: _with_floats(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_with_floats(inner) for inner in value]
-    large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
+    large = isinstance(value, int) and abs(value) > MOST_EXACT
     return float(value) if large else value
 
 

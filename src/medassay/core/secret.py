@@ -36,23 +36,20 @@ class _Key:
         self._short = key if len(key) < _PART else ""
         self.sure = len(key) >= _PART or (len(key) >= _MIXED_PART and _mixed(key))
 
-    def redact(self, text: str) -> str:
-        """Return a text without this key and its parts."""
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where this key and its parts stand in a text."""
         # Most texts hold no block of it, and are looked through no further.
         coded = _CODED.search(text) is not None
         blocks = [b for b in self._coded_blocks if b in text] if coded else []
         blocks += [block for block in self._blocks if block in text]
         if not blocks:
-            return text
+            return
         if self._short:
-            text = text.replace(self._short, STAND_IN)
-        pieces, at = [], 0
-        for start, end in self._spans(text, blocks):
-            pieces += [text[at:start], STAND_IN]
-            at = end
-        return "".join([*pieces, text[at:]])
+            for hit in re.finditer(re.escape(self._short), text):
+                yield hit.span()
+        yield from self._parts_in(text, blocks)
 
-    def _spans(self, text: str, blocks: Iterable[str]) -> Iterator[tuple[int, int]]:
+    def _parts_in(self, text: str, blocks: Iterable[str]) -> Iterator[tuple[int, int]]:
         """Yield where parts of the key stand, those that overlap or touch as one."""
         start = end = -1
         looked = 0
@@ -92,9 +89,7 @@ class Secrets:
         A part is 12 characters or more of a key, or 8 that are no plain word; plain,
         percent-encoded, escaped as in JSON, or in base64 at whatever place of what was encoded.
         """
-        for key in self._keys.values():
-            text = key.redact(text)
-        return text
+        return _without(text, self._keys.values())
 
     def redact_reply(self, text: str) -> str:
         """Return what a model said without the keys that no model says by chance.
@@ -102,14 +97,25 @@ class Secrets:
         A key such as `ollama` or `password`, set where a server asks for some, is a word that an
         answer may hold by right.
         """
-        for key in self._keys.values():
-            if key.sure:
-                text = key.redact(text)
-        return text
+        return _without(text, (key for key in self._keys.values() if key.sure))
 
     def quote(self, text: str, most: int) -> str:
         """Return what somebody else said, for a message: redacted, on one line, then cut."""
         return " ".join(self.redact(text).split())[:most]
+
+
+def _without(text: str, keys: Iterable[_Key]) -> str:
+    """Return a text with `***` where keys and parts of them stand.
+
+    All are looked for in the text as it was: of two keys with a part in common, the first that is
+    taken out would leave a rest of the other.
+    """
+    pieces, at = [], 0
+    for start, end in sorted(span for key in keys for span in key.spans(text)):
+        if start >= at:
+            pieces += [text[at:start], STAND_IN]
+        at = max(at, end)
+    return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def _parts(text: str, size: int) -> Iterator[str]:

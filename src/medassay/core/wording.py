@@ -54,16 +54,17 @@ def is_blank(text: str) -> bool:
 
 def as_seen(text: str) -> str:
     r"""Return a text in one writing of what is seen: letters composed (NFC), without characters of
-    no width.
+    no width, every blank as a space.
 
     Examples
     --------
-    >>> as_seen("cafe\u0301\u200b") == "caf\u00e9"
+    >>> as_seen("cafe\u0301\u200b\u00a01") == "caf\u00e9 1"
     True
     """
     if text.isascii():
         return text
-    seen = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    kinds = ((c, unicodedata.category(c)) for c in text)
+    seen = "".join(" " if kind == "Zs" else c for c, kind in kinds if kind != "Cf")
     return unicodedata.normalize("NFC", seen)
 
 

@@ -2,6 +2,7 @@
 asked these items: same items, same history, and it joins with other imports on the bank.
 """
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.target import Choice, Form
+from medassay.core.records.target import Choice, Form, Pattern, Range, Target
 from medassay.core.records.task import Task
 from medassay.core.wording import counted
 from medassay.errors import InputError
@@ -37,7 +38,7 @@ from medassay.exchange.imported import (
     write_trials,
 )
 from medassay.exchange.logs import TRIAL_TABLE, UNSAFE, add_trial, check_prediction, distinct
-from medassay.exchange.prediction import Prediction
+from medassay.exchange.prediction import Prediction, refuse_alike
 from medassay.exchange.predictions import check_columns, read_predictions
 from medassay.kinds.catalog import OWN_TASKS, TASKS, task_of_plan, tasks_together
 from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
@@ -199,6 +200,15 @@ class _ChosenItems:
             )
         return domains[0] if domains else None
 
+    def refuse_other_domain(self, prediction: Prediction) -> None:
+        """Raise where a bank has an item, in another domain than a prediction says."""
+        domains = self._domains_of.get(prediction.item, [])
+        if prediction.domain and domains:
+            raise InputError(
+                f"{prediction.where}: item '{prediction.item}' is of {', '.join(sorted(domains))},"
+                f" not of '{prediction.domain}'; mend the domain, or leave domain=… out"
+            )
+
     def form(self, domain: str, name: str) -> Form:
         """Return the form of an item."""
         return self.items[domain][name][2]
@@ -284,6 +294,7 @@ def _take_all(
     for prediction in predictions:
         domain = chosen.domain_of(prediction)
         if domain is None:
+            chosen.refuse_other_domain(prediction)
             unknown.setdefault(prediction.item, prediction.where)
             continue
         if not chosen.scored and chosen.form(domain, prediction.item) not in readers:
@@ -318,16 +329,28 @@ def _take(
     prediction = replace(prediction, domain=domain)
     check_prediction(prediction)
     target = chosen.item(domain, prediction.item).target if prediction.key else None
-    if isinstance(target, Choice) and str(prediction.key).casefold() not in (
-        str(target.expected).casefold(),
-        target.options[target.place].casefold(),
-    ):
+    if target is not None and not _is_key(str(prediction.key), target):
         raise InputError(
             f"{prediction.where}: item '{prediction.item}' has key '{prediction.key}' here and"
-            f" '{target.expected}' in the bank; is it the same question, and are its options in the"
+            f" '{target.text}' in the bank; is it the same question, and are its options in the"
             " same order?"
         )
     add_trial(base, prediction, prediction.item)
+
+
+def _is_key(key: str, target: Target) -> bool:
+    """Return whether a key of a table can be that of the bank; of texts nobody can tell."""
+    if isinstance(target, Choice):
+        right = target.options[target.place]
+        return key.casefold() in (str(target.expected).casefold(), right.casefold())
+    if isinstance(target, Pattern):
+        return re.search(target.regex, key) is not None
+    if isinstance(target, Range):
+        try:
+            return target.lo <= float(key) <= target.hi
+        except ValueError:
+            return True  # written as a range, or with a unit
+    return True
 
 
 def _trials(base: sqlite3.Connection, chosen: _ChosenItems) -> Iterator[dict[str, Any]]:
@@ -388,6 +411,7 @@ def _manifest(
     models: Mapping[str, ModelSpec],
 ) -> ManifestObject:
     task, names = chosen.task, distinct(base, "model")
+    refuse_alike(names, "models")
     domains = {
         domain: next(iter(chosen.items[domain].values()))[0].version
         for domain in distinct(base, "domain")

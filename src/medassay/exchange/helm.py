@@ -110,12 +110,14 @@ def read(path: Path, *, metric: str = "") -> PredictionFile:
     names = list(dict.fromkeys(stat.name.name for row in stats for stat in row.stats))
     metric_taken = metric or next((name for name in _FIRST if name in names), "")
     if metric_taken not in names:
+        missing = f"no statistic '{metric_taken}'" if metric else "none of the usual statistics"
         raise InputError(
-            f"{folder}: no statistic '{metric_taken}'; there are {', '.join(names[:20])}: choose"
-            " with --metric"
+            f"{folder}: {missing}; there are {', '.join(names[:20])}: choose with --metric"
         )
     digest = sha256_hex("".join(file_digest(folder / name) for name in (SPEC, STATS)).encode())
     limits = "Imported from HELM: asked, answered and scored there."
+    if metric_taken not in _FIRST:  # HELM does not say which way its statistics are read
+        limits += f" Of its statistic {metric_taken} more is taken as better."
     source = ImportSource(file=folder, digest=digest, task="closed", limits=limits)
     return PredictionFile(
         source=source,
@@ -128,6 +130,10 @@ def _predictions(
     folder: Path, stats: list[_Instance], metric: str, spec: _Spec
 ) -> Generator[Prediction, None, None]:
     replies = _texts_by_instance(folder)
+    scenario, _, arguments = spec.name.partition(":")
+    if not replies:  # then the arguments alone tell what was asked, as subject=anatomy
+        asked = (a for a in arguments.split(",") if a and not a.startswith("model="))
+        scenario = ":".join(filter(None, (scenario, ",".join(asked))))
     for number, row in enumerate(stats, 1):
         if row.perturbation:
             continue
@@ -141,7 +147,7 @@ def _predictions(
         where = f"{STATS} instance {number}"
         yield Prediction(
             where=where,
-            domain=spec.name.partition(":")[0],
+            domain=scenario,
             model=spec.adapter_spec.model,
             item=place[0],
             repeat=place[1],

@@ -21,7 +21,7 @@ from medassay.exchange.prediction import (
 )
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl\Z")
-_UNREADABLE = (msgspec.ValidationError, LookupError, TypeError, ValueError)
+_UNREADABLE = (msgspec.ValidationError, LookupError, TypeError, ValueError, OverflowError)
 
 
 class _HarnessSample(msgspec.Struct):
@@ -71,6 +71,14 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
         raise InputError(
             f"{path}: no samples_<task>_<time>.jsonl; expected the output of lm_eval --log_samples"
         )
+    # Of all samples, also of those that a newer file of their task stands for.
+    samples = files if path.is_file() else sorted(path.glob("samples_*.jsonl"))
+    names = sorted({_model_of(_results(file)) for file in samples} - {""})
+    if len(names) > 1:
+        raise InputError(
+            f"{path}: holds samples of several models ({', '.join(names)}); expected a folder for"
+            " each"
+        )
     result = _results(files[0])
     name = model or _model_of(result)
     if not name:
@@ -83,7 +91,11 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
     source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
     return PredictionFile(
         source=source,
-        predictions=(p for file in files for p in _predictions(file, name, metric, filter_name)),
+        predictions=(
+            prediction
+            for file in files
+            for prediction in _predictions(file, name, metric, filter_name)
+        ),
         remembered={
             "harness": "lm_eval",
             "version": version,
@@ -118,6 +130,13 @@ def _results(samples: Path) -> dict[str, Any]:
     return results if isinstance(results, dict) else {}
 
 
+def _lower_is_better(result: dict[str, Any], task: str) -> set[str]:
+    """Return the metrics of a task of which the harness says that less is better."""
+    tasks = result.get("higher_is_better")
+    metrics = tasks.get(task) if isinstance(tasks, dict) else None
+    return {k for k, v in metrics.items() if v is False} if isinstance(metrics, dict) else set()
+
+
 def _model_of(result: dict[str, Any]) -> str:
     for key in ("model_name", "model_source"):
         if isinstance(result.get(key), str) and result[key]:
@@ -129,6 +148,7 @@ def _predictions(
     file: Path, model: str, metric: str, filter_name: str
 ) -> Generator[Prediction, None, None]:
     task = _NAME.match(file.name)
+    lower = _lower_is_better(_results(file), task["task"] if task else "")
     filter_wanted = filter_name
     n_taken = 0
     for number, row in enumerate(_rows(file), 1):
@@ -142,6 +162,11 @@ def _predictions(
             if chosen not in sample.metrics:
                 listed = ", ".join(sample.metrics)
                 raise InputError(f"{where}: no metric '{chosen}'; it has {listed}")
+            if chosen in lower:
+                raise InputError(
+                    f"{where}: of '{chosen}' less is better, and it would be ranked as if more"
+                    " were; choose another metric with --metric"
+                )
             yield Prediction(
                 where=where,
                 domain=task["task"] if task else file.stem,

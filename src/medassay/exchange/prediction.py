@@ -118,4 +118,8 @@ def number_or_none(value: Any, where: str) -> float | None:
         return None
     if not isinstance(value, int | float):
         raise InputError(f"{where}: score {value!r:.60}; expected a number")
-    return None if math.isnan(value) else float(value)
+    try:
+        score = float(value)
+    except OverflowError:
+        raise InputError(f"{where}: a score of hundreds of digits; expected a number") from None
+    return None if math.isnan(score) else score

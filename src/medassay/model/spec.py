@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from medassay.core.json import parse_json, refuse_twins, unchecked
 from medassay.core.record_check import RecordError, first_wrong, read_record
-from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price
+from medassay.core.records.model import FROM_A_RUN, ModelSpec, Price, without_secrets
 from medassay.core.wording import as_seen
 from medassay.errors import InputError
 
@@ -34,6 +34,17 @@ def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
         Naming the file, the entry, the field and what was expected; also when a value looks like a
         secret, since secrets come from the environment only.
     """
+    return {name: spec for name, spec in load_entries(source).items() if spec.enabled}
+
+
+def load_entries(source: ModelsSource | str) -> dict[str, ModelSpec]:
+    """Return all entries of a models file by id, also those that are not enabled.
+
+    Raises
+    ------
+    InputError
+        As `load_models`.
+    """
     path = Path(source) if isinstance(source, str) else source
     specs = _entries(path) if isinstance(path, Path) else list(path)
     by_id: dict[str, ModelSpec] = {}
@@ -49,7 +60,7 @@ def load_models(source: ModelsSource | str) -> dict[str, ModelSpec]:
                 " earlier one and is written with other characters"
             )
         by_id[spec.id] = spec
-    return {name: spec for name, spec in by_id.items() if spec.enabled}
+    return by_id
 
 
 def source_name(source: ModelsSource) -> str:
@@ -174,7 +185,7 @@ def _entry(entry: Any, where: str, trusted: Sequence[str]) -> ModelSpec:
     try:
         return read_record(ModelSpec, json.dumps({**entry, "trusted_hosts": trusted}))
     except RecordError as error:
-        raise InputError(f"{where}: {error.problem}") from None
+        raise InputError(without_secrets(f"{where}: {error.problem}")) from None
     except ValidationError as error:
         field, problem = first_wrong(error, "entry")
-        raise InputError(f"{where}: field '{field}': {problem}") from None
+        raise InputError(without_secrets(f"{where}: field '{field}': {problem}")) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from medassay.core.canonical import canonical, sha256_hex, short_hash
+from medassay.core.json import MOST_EXACT
 from medassay.core.records.item import Bank
 from medassay.core.records.manifest_object import BankObject, ManifestObject, MetricEntry
 from medassay.core.records.plan import Plan
@@ -183,7 +184,7 @@ def methodology(
             "scorers": before_revisions()["scorers"],
             "shuffle_options": plan.shuffle_options,
             "few_shot_k": plan.few_shot_k,
-            "seed": plan.seed,
+            "seed": plan.seed if plan.seed <= MOST_EXACT else str(plan.seed),
             "tools": [],
             **({"demonstration": True} if plan.demonstration else {}),
             **_reading(schedule),

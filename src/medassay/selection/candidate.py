@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from medassay.bank.delimited import is_header, separator_of
-from medassay.core.json import parse_json
+from medassay.core.json import parse_json, refuse_twins
 from medassay.core.keyed import KeyedRecord
 from medassay.errors import InputError
 
@@ -86,6 +86,7 @@ def load_candidates(path: Path) -> list[Candidate]:
     if path.suffix.lower() != ".json":
         return _candidates(_csv_rows(text, path.name), path.name)
     rows = parse_json(text.encode(), path.name)
+    refuse_twins(text.encode(), rows, path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path.name}: expected a list of objects, one for each model")
     numbered = [(f"{path.name} entry {number}", row) for number, row in enumerate(rows, 1)]

@@ -124,6 +124,7 @@ def open_suite(folder: Path) -> SuiteRun:
     record = parse_json(path.read_bytes(), str(path))
     if not isinstance(record, dict) or "parts" not in record:
         raise InputError(f"{path}: not the record of a suite")
+    record_as(record.get("suite", []), list[str], f"{RECORD}: suite")
     return SuiteRun(folder, record)
 
 

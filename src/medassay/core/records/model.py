@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict
 
 from medassay.core.entry_point import entry_points
-from medassay.core.json import texts_in
+from medassay.core.json import MOST_EXACT, texts_in
 from medassay.core.keyed import keyed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.completion import Completion, Finish, Usage
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.prompt import Prompt
+from medassay.core.secret import STAND_IN
 
 Capability = Literal[
     "chat",
@@ -467,8 +468,38 @@ def _of_name(spec: ModelSpec) -> Iterator[str]:
     if not FROM_A_RUN.get():
         yield from _of_secrets(spec)
         yield from _of_script(spec)
+        yield from _too_large(spec)
     if not re.fullmatch(r"\S(.*\S)?", spec.id) or "\x1f" in spec.id:
         yield "field 'id': expected text without outer blanks"
+
+
+def _too_large(spec: ModelSpec) -> Iterator[str]:
+    """Yield whole numbers that the run could not write down exactly."""
+    for spec_field in fields(spec):
+        for number in _whole_numbers(getattr(spec, spec_field.name)):
+            if abs(number) > MOST_EXACT:
+                yield _wrong(spec_field.name, number, f"expected at most {MOST_EXACT:,}")
+
+
+def _whole_numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _whole_numbers(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _whole_numbers(inner)
+
+
+def holds_secret(url: str) -> bool:
+    """Return whether an address holds a user, a password or a key."""
+    return _URL_WITH_SECRET.match(url) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without what looks like a secret."""
+    return _SECRET.sub(STAND_IN, text)
 
 
 def _of_secrets(spec: ModelSpec) -> Iterator[str]:
@@ -480,11 +511,13 @@ def _of_secrets(spec: ModelSpec) -> Iterator[str]:
     for spec_field in fields(spec):
         if spec_field.name == "script":  # what a model says, not what we tell it
             continue
-        if any(_SECRET.search(text) for text in texts_in(getattr(spec, spec_field.name))):
+        value = getattr(spec, spec_field.name)
+        texts = [value.currency] if isinstance(value, Price) else texts_in(value)
+        if any(_SECRET.search(text) for text in texts):
             yield f"field '{spec_field.name}': {advice}"
     for name in _secret_keys(spec.extra_body):
         yield f"field 'extra_body': '{name}' {advice}"
-    if _URL_WITH_SECRET.match(spec.url):
+    if holds_secret(spec.url):
         yield f"field 'url': holds a user, password or key; {advice.partition('; ')[2]}"
     for field_name, names in (
         ("api_key_env", [spec.api_key_env] if spec.api_key_env else []),

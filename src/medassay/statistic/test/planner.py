@@ -28,7 +28,9 @@ class ItemsNeeded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(discordance: float, difference: float) -> None:
-    if not 0 < discordance <= 1 or discordance < abs(difference) - TIE:
+    if not 0 < discordance <= 1:
+        raise ScaleError(f"discordance {discordance:g}; expected a share above 0, at most 1")
+    if discordance < abs(difference) - TIE:
         raise ScaleError(
             f"discordance {discordance:g} with a difference of {difference:g}: models that differ"
             " by so much disagree on at least that share of items"
