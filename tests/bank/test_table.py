@@ -320,6 +320,9 @@ def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
         ("Frage,A,B,,,Key\nWas?,a,b,lost,,A\n", "row 2: 'lost' stands in a column without a head"),
         ("Frage,1,2,3,Key\nWas?,2,3,4,2\n", "'2' names option B and is the text of option A"),
         ('Frage,options,Key\nWas?,"[1,2]",1\n', "expected a list of non-empty texts"),
+        ("Frage,options,Key\nWas?,a | b | a,a\n", "option C is 'a', as an option before it"),
+        ("Frage,regex,Key\nWas?,^7,5\n", "fields 'regex' and 'expected' are both filled"),
+        ("Frage,A,B,Key,year\nWas?,a,b,A,2_024\n", "'2_024'; expected a whole number"),
     ],
 )
 def test_what_is_wrong_with_a_sheet_is_named_by_its_place(tmp_path, text, says):

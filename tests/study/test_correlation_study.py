@@ -173,6 +173,13 @@ def published(data, sizes):
     return correlation_study(read_long(path), sizes=sizes)
 
 
+def test_two_headings_that_differ_by_capitals_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("dataset,metric,model,value,Value\nd,m,a,0.1,0.9\n")
+    with pytest.raises(InputError, match="two headings differ by capitals or blanks alone"):
+        read_long(path)
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_findings(published):

@@ -209,6 +209,7 @@ def _record(
             f"{where}: nothing says what counts as right: no options, model answer, fact, number,"
             f" pattern or record in {held or 'a column'}; --columns says which column holds it"
         )
+    _refuse_two_readings(record, where)
     if "options" in record:
         record["expected"] = _key(cells.get("expected", ""), record["options"], columns, where)
     for key in ("year", "revision"):
@@ -280,10 +281,22 @@ def _options(
             f"{where}: no column holds option {missing}; options need columns from A on, without a"
             " gap"
         )
-    for letter, text in zip(letters, texts, strict=False):
-        if texts.index(text) != letters.index(letter):
-            raise InputError(f"{where}: option {letter} is '{text:.40}', as an option before it")
     return texts
+
+
+def _refuse_two_readings(record: Mapping[str, Any], where: str) -> None:
+    """Refuse two options of one text, and a key beside a pattern that says what is right."""
+    options = record.get("options", ())
+    if "regex" in record and "expected" in record and not options:
+        raise InputError(
+            f"{where}: fields 'regex' and 'expected' are both filled; empty one of the two"
+        )
+    for number, option in enumerate(options):
+        if option in options[:number]:
+            letter = LETTERS[number] if number < len(LETTERS) else number + 1
+            raise InputError(
+                f"{where}: option {letter} is '{option!s:.40}', as an option before it"
+            )
 
 
 def _add_range(

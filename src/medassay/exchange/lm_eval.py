@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from medassay.core.json import unchecked
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource, file_digest
 from medassay.exchange.prediction import (
@@ -45,6 +46,27 @@ class _HarnessSample(msgspec.Struct):
         ]
 
 
+class _HarnessResults(msgspec.Struct):
+    """What a results file says of a run; nothing of it is checked yet."""
+
+    model_name: Any = ""
+    model_source: Any = ""
+    lm_eval_version: Any = "unknown"
+    higher_is_better: Any = None
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, "" where none is told."""
+        names = (self.model_name, self.model_source)
+        return next((name for name in names if isinstance(name, str) and name), "")
+
+    def lower_is_better(self, task: str) -> set[str]:
+        """Return the metrics of a task of which the harness says that less is better."""
+        tasks = self.higher_is_better
+        metrics = tasks.get(task) if isinstance(tasks, dict) else None
+        return {k for k, v in metrics.items() if v is False} if isinstance(metrics, dict) else set()
+
+
 def recognises(path: Path) -> bool:
     """Return whether a file or folder holds samples of lm-evaluation-harness."""
     if path.is_dir():
@@ -73,20 +95,20 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
         )
     # Of all samples, also of those that a newer file of their task stands for.
     samples = files if path.is_file() else sorted(path.glob("samples_*.jsonl"))
-    names = sorted({_model_of(_results(file)) for file in samples} - {""})
+    names = sorted({_results(file).model for file in samples} - {""})
     if len(names) > 1:
         raise InputError(
             f"{path}: holds samples of several models ({', '.join(names)}); expected a folder for"
             " each"
         )
     result = _results(files[0])
-    name = model or _model_of(result)
+    name = model or result.model
     if not name:
         raise InputError(
             f"{files[0].parent}: no results_*.json that names the model; name it with --model"
         )
     digest = hashlib.sha256("".join(file_digest(f) for f in files).encode()).hexdigest()
-    version = str(result.get("lm_eval_version", "unknown"))
+    version = str(result.lm_eval_version)
     limits = f"Imported from lm-evaluation-harness {version}: asked, answered and scored there."
     source = ImportSource(file=path, digest=digest, task="closed", limits=limits)
     return PredictionFile(
@@ -121,34 +143,20 @@ def _time(file: Path) -> str:
     return match["time"] if match else ""
 
 
-def _results(samples: Path) -> dict[str, Any]:
+def _results(samples: Path) -> _HarnessResults:
     """Return the results document written with a samples file."""
     path = samples.parent / f"results_{_time(samples)}.json"
     if not path.is_file():
-        return {}
+        return _HarnessResults()
     results = lenient_json(path.read_bytes(), path.name)
-    return results if isinstance(results, dict) else {}
-
-
-def _lower_is_better(result: dict[str, Any], task: str) -> set[str]:
-    """Return the metrics of a task of which the harness says that less is better."""
-    tasks = result.get("higher_is_better")
-    metrics = tasks.get(task) if isinstance(tasks, dict) else None
-    return {k for k, v in metrics.items() if v is False} if isinstance(metrics, dict) else set()
-
-
-def _model_of(result: dict[str, Any]) -> str:
-    for key in ("model_name", "model_source"):
-        if isinstance(result.get(key), str) and result[key]:
-            return str(result[key])
-    return ""
+    return unchecked(results if isinstance(results, dict) else {}, _HarnessResults)
 
 
 def _predictions(
     file: Path, model: str, metric: str, filter_name: str
 ) -> Generator[Prediction, None, None]:
     task = _NAME.match(file.name)
-    lower = _lower_is_better(_results(file), task["task"] if task else "")
+    lower = _results(file).lower_is_better(task["task"] if task else "")
     filter_wanted = filter_name
     n_taken = 0
     for number, row in enumerate(_rows(file), 1):

@@ -77,6 +77,11 @@ def read_long(path: Path) -> list[LongRow]:
     directions: dict[str, str] = {}
     for number, cells_by_heading in numbered_csv(path):
         row = {str(k).strip().lower(): cell.strip() for k, cell in cells_by_heading.items()}
+        if len(row) < len(cells_by_heading):
+            raise InputError(
+                f"{path.name}: two headings differ by capitals or blanks alone; expected one column"
+                " for each"
+            )
         named = next((name for name in _DATASETS if row.get(name)), None)
         missing = [name for name in ("metric", "model", "value") if name not in row]
         if named is None or missing:

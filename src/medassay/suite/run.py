@@ -68,6 +68,12 @@ class BenchmarkPart(KeyedRecord, msgspec.Struct, frozen=True, kw_only=True):
     bank: SuiteBank = SuiteBank()
 
 
+class _SuiteNames(msgspec.Struct):
+    """Which suites of the catalogue a record is of."""
+
+    suite: list[str] = []
+
+
 class SuiteRun(msgspec.Struct, frozen=True):
     """A suite in a workspace."""
 
@@ -124,7 +130,7 @@ def open_suite(folder: Path) -> SuiteRun:
     record = parse_json(path.read_bytes(), str(path))
     if not isinstance(record, dict) or "parts" not in record:
         raise InputError(f"{path}: not the record of a suite")
-    record_as(record.get("suite", []), list[str], f"{RECORD}: suite")
+    record_as(record, _SuiteNames, RECORD)
     return SuiteRun(folder, record)
 
 

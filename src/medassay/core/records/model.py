@@ -9,10 +9,11 @@ from itertools import chain
 from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 from urllib.parse import urlsplit
 
+import msgspec
 from pydantic import ConfigDict
 
 from medassay.core.entry_point import entry_points
-from medassay.core.json import MOST_EXACT, texts_in
+from medassay.core.json import MOST_EXACT, texts_in, unchecked
 from medassay.core.keyed import keyed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.completion import Completion, Finish, Usage
@@ -539,15 +540,33 @@ def _secret_keys(value: Any) -> Iterator[str]:
             yield from _secret_keys(inner)
 
 
+class _Script(msgspec.Struct):
+    """What of a script is looked at before it is asked."""
+
+    finish: Any = "stop"
+    letters: Any = ""
+    delay: Any = 0
+    fail_every: Any = 0
+    reply: Any = ""
+
+
 def _of_script(spec: ModelSpec) -> Iterator[str]:
     if spec.provider != "fake":
         return
     for name in sorted(spec.script.keys() - SCRIPT.keys()):
         yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
-    if (finish := spec.script.get("finish", "stop")) not in get_args(Finish):
-        yield _wrong("script.finish", finish, f"expected one of {', '.join(get_args(Finish))}")
-    if not isinstance(spec.script.get("reply", ""), str):
-        yield _wrong("script.reply", spec.script["reply"], "expected a text")
+    script = unchecked({**spec.script}, _Script)
+    if script.finish not in get_args(Finish):
+        yield _wrong(
+            "script.finish", script.finish, f"expected one of {', '.join(get_args(Finish))}"
+        )
+    if script.letters not in ("", "hash"):
+        yield _wrong("script.letters", script.letters, "expected hash")
+    for name, number in (("delay", script.delay), ("fail_every", script.fail_every)):
+        if not isinstance(number, int | float) or isinstance(number, bool) or number < 0:
+            yield _wrong(f"script.{name}", number, "expected a number from 0")
+    if not isinstance(script.reply, str):
+        yield _wrong("script.reply", script.reply, "expected a text")
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
@@ -580,6 +599,8 @@ def _out_of_range(spec: ModelSpec) -> Iterator[str]:
         value = getattr(spec, name)
         if value is not None and not 0 < value < 1e12:
             yield _wrong(name, value, "expected a number above 0")
+    if not spec.gpus >= 0:
+        yield _wrong("gpus", spec.gpus, "expected a number from 0")
     yield from _sampling_out_of_range(spec)
     price = spec.price or FREE
     parts = (price.input, price.output, price.cached_input or 0.0, price.reasoning or 0.0)
