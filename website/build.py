@@ -20,7 +20,7 @@ from typing import Any
 
 import medassay
 from medassay.cli.record_schemas import SCHEMAS
-from medassay.core.records.model import SCRIPT
+from medassay.core.records.script import SCRIPT
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

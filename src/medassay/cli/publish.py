@@ -14,7 +14,6 @@ from medassay.cli.output import out
 from medassay.core.ledger import LEDGER
 from medassay.core.wording import counted, listed
 from medassay.errors import UsageError
-from medassay.storage.jsonl import read_as
 
 if TYPE_CHECKING:
     from medassay.storage.run import Run
@@ -136,6 +135,8 @@ class _PublishedItem(msgspec.Struct):
 
 
 def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
+    from medassay.storage.jsonl import read_as
+
     public: dict[str, set[tuple[str, str]]] = {}  # bank → its items
     synthetic: set[tuple[str, str]] = set()
     for run in runs:

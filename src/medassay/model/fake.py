@@ -1,6 +1,6 @@
 """A scripted provider, for tests, demonstrations and users' own tests. Never ranked.
 
-The keys of an entry's `script` are `core/records/model.py: SCRIPT`.
+The keys of an entry's `script` are `core/records/script.py: SCRIPT`.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class ScriptedLabels(msgspec.Struct):
 
 
 class Script(msgspec.Struct):
-    """What a scripted model does; `core/records/model.py: SCRIPT` says what each key is."""
+    """What a scripted model does; `core/records/script.py: SCRIPT` says what each key is."""
 
     reply: str = ""
     replies: dict[str, str | list[str]] = {}

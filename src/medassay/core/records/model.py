@@ -6,19 +6,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, Protocol, TypedDict, cast, get_args
+from typing import Any, Literal, Protocol, TypedDict, cast
 from urllib.parse import urlsplit
 
-import msgspec
 from pydantic import ConfigDict
 
 from medassay.core.entry_point import entry_points
-from medassay.core.json import MOST_EXACT, texts_in, unchecked
+from medassay.core.json import MOST_EXACT, texts_in
 from medassay.core.keyed import keyed
 from medassay.core.record_check import RecordError, check_types
-from medassay.core.records.completion import Completion, Finish, Usage
+from medassay.core.records.completion import Completion, Usage
 from medassay.core.records.likelihood import Asks
 from medassay.core.records.prompt import Prompt
+from medassay.core.records.script import SCRIPT, wrong_in_script
 from medassay.core.secret import STAND_IN
 
 Capability = Literal[
@@ -31,35 +31,6 @@ Capability = Literal[
     "vision",
     "reasoning",
 ]
-# Keys of the script of a scripted model (`model/fake.py`), each with what it does.
-SCRIPT = {
-    "reply": "the reply to every prompt",
-    "replies": (
-        "item id, or `template/item id` → the reply to it, or a list of replies for when it is"
-        " asked again"
-    ),
-    "letters": "`hash`: a letter of the options that depends on the prompt and on the entry",
-    "finish": "why replies end: `stop`, `length`, `refusal`, `other`",
-    "delay": "seconds before each reply",
-    "fail_every": "k: each k-th call fails in passing, and is tried again",
-    "fail_items": "ids of items that fail whenever they are asked",
-    "refuse_items": "ids of items that the model declines",
-    "malformed_items": "ids of items whose replies nobody can read",
-    "tools": (
-        "calls of each turn where tools are offered: a list of `name` and `arguments`, in which"
-        " `{item}` is the item's id"
-    ),
-    "judge": (
-        "as a judge of target facts: entail where this share of the fact's words is in the answer"
-    ),
-    "labels": (
-        "as a judge of diagnoses: `severity` by name, `relation` by golden diagnosis and name"
-    ),
-    "graph": (
-        "as a judge by graphs: the share of shared words from which the first option is chosen"
-    ),
-    "salt": "anything: makes one entry another than the next",
-}
 REPLY_TOKENS, THOUGHT_TOKENS = 1024, 4096  # of a reply, and of one that thinks first
 
 
@@ -540,33 +511,13 @@ def _secret_keys(value: Any) -> Iterator[str]:
             yield from _secret_keys(inner)
 
 
-class _Script(msgspec.Struct):
-    """What of a script is looked at before it is asked."""
-
-    finish: Any = "stop"
-    letters: Any = ""
-    delay: Any = 0
-    fail_every: Any = 0
-    reply: Any = ""
-
-
 def _of_script(spec: ModelSpec) -> Iterator[str]:
     if spec.provider != "fake":
         return
-    for name in sorted(spec.script.keys() - SCRIPT.keys()):
-        yield f"field 'script': unknown key '{name}'; known are {', '.join(SCRIPT)}"
-    script = unchecked({**spec.script}, _Script)
-    if script.finish not in get_args(Finish):
-        yield _wrong(
-            "script.finish", script.finish, f"expected one of {', '.join(get_args(Finish))}"
-        )
-    if script.letters not in ("", "hash"):
-        yield _wrong("script.letters", script.letters, "expected hash")
-    for name, number in (("delay", script.delay), ("fail_every", script.fail_every)):
-        if not isinstance(number, int | float) or isinstance(number, bool) or number < 0:
-            yield _wrong(f"script.{name}", number, "expected a number from 0")
-    if not isinstance(script.reply, str):
-        yield _wrong("script.reply", script.reply, "expected a text")
+    if unknown := sorted(spec.script.keys() - SCRIPT.keys()):
+        yield f"field 'script': unknown key '{unknown[0]}'; known are {', '.join(SCRIPT)}"
+    for name, value, expected in wrong_in_script(spec.script):
+        yield _wrong(f"script.{name}", value, expected)
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
