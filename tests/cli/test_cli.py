@@ -240,6 +240,8 @@ def test_init_on_a_full_disk_leaves_nothing_that_would_refuse_the_next_call(
 def test_a_variable_that_nobody_set_stands_for_nothing(cli, arguments, where):
     code, _, errors = cli(*arguments)
     assert (code, f"{where}: empty; expected a value" in errors) == (2, True)
+    code, shown, _ = cli("--json", *arguments)
+    assert (code, json.loads(shown)["error"]["exit"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

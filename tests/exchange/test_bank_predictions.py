@@ -11,8 +11,9 @@ from tests.runner.mixed_plans import text_items
 
 import medassay
 from medassay.bank.folder import load_bank
+from medassay.core.records.target import Pattern, Range, Reference
 from medassay.errors import InputError
-from medassay.exchange.bank_predictions import import_on_banks
+from medassay.exchange.bank_predictions import _is_key, import_on_banks
 from medassay.model.spec import load_models
 from medassay.publishing.publish import About
 
@@ -253,6 +254,23 @@ def test_a_key_that_contradicts_a_number_of_the_bank_is_refused(tmp_path, cli, k
     given = cli("import", "csv", "t.csv", "--columns", columns, "--bank", "bank", "--to", "run")
     assert given[0] == code, given[2]
     assert ("item 'n1' has key '7' here" in given[2]) is (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "fits"),
+    [
+        (Pattern(regex=r"\bASS\b"), r"\bASS\b", True),
+        (Pattern(regex=r"\bASS\b"), r"/\bASS\b/", True),
+        (Pattern(regex=r"\bASS\b"), "ASS 100", True),
+        (Pattern(regex=r"\bASS\b"), "Heparin", False),
+        (Range(lo=4500, hi=5500, locale="de"), "5.000", True),
+        (Range(lo=4500, hi=5500), "5", False),
+        (Range(lo=2.5, hi=3.5), "2.5 to 3.5", True),
+        (Reference(), "whatever", True),
+    ],
+)
+def test_a_key_is_compared_where_anybody_can_tell(target, key, fits):
+    assert _is_key(key, target) is fits
 
 
 def test_two_models_that_look_the_same_are_refused_on_a_bank_too(tmp_path, cli):

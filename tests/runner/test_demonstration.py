@@ -24,9 +24,10 @@ def test_beside_a_real_model_it_is_said_which_ones_are_scripted(tmp_path, mock_s
     models = [makers.endpoint(mock_server(), name=name) for name in ("real", "other")]
     plan = place(tmp_path, *models, MODELS[0])
     code, shown, errors = cli("run", plan)
-    assert (code, "SCRIPTED: one: what a script says measures nothing." in shown) == (0, True), (
-        errors
-    )
+    assert (
+        code,
+        "SCRIPTED: one: answers or judges were scripted, which measures nothing." in shown,
+    ) == (0, True), errors
     run = max((tmp_path / "runs").iterdir())
     for names, told in (("real,other", False), ("real,one", True)):
         assert ("SCRIPTED" in "".join(cli("compare", run, "--only", names)[1:])) is told
@@ -35,7 +36,7 @@ def test_beside_a_real_model_it_is_said_which_ones_are_scripted(tmp_path, mock_s
     pages = sorted((tmp_path / "site/p").rglob("*.html"))
     for path in pages:
         text = path.read_text()
-        assert "What these models say is a script" in text, path
+        assert "Rows with this mark come from scripted answers or judges" in text, path
         assert "Answers or judges here were scripted" not in text, path
 
 

@@ -399,6 +399,8 @@ def test_a_bound_of_the_workspace_adds_no_two_currencies(tmp_path, endpoint, cli
     code, _, errors = cli("run", second, "--yes")
     assert (code, len(server.seen)) == (3, before)
     assert "was spent in JPY, but entries are priced in USD" in errors
+    makers.write_models(tmp_path, entry | {"price": {"input": 0, "output": 0}})  # adds no money
+    assert cli("run", second, "--yes")[0] == 0
 
 
 def test_what_is_asked_anew_and_killed_is_not_settled_by_an_older_reply(tmp_path, endpoint):

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TextIO, TypeVar, cast, overload
 
 import msgspec
 
@@ -257,6 +257,19 @@ def read_csv(
         yield row
 
 
+def _whole_rows(path: Path, file: TextIO, separator: str) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file; raise InputError, naming the line, where quotes do not pair."""
+    # Strictly: an unclosed quote would make one cell of all that follows.
+    lines = csv.reader(file, delimiter=separator, strict=True)
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise InputError(
+            f"{path.name} line {lines.line_num}: {error}: a quote does not close, or text stands"
+            ' behind one that does; inside a cell in quotes write "" for each'
+        ) from None
+
+
 def numbered_csv(
     path: Path, fieldnames: list[str] | None = None, form: TableForm | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
@@ -271,8 +284,7 @@ def numbered_csv(
     form = form or form_of(path, USUAL.encoding)
     try:
         with path.open(encoding=form.encoding, newline="") as file:
-            # Strictly: an unclosed quote would make one cell of all that follows.
-            reader = enumerate(csv.reader(file, delimiter=form.separator, strict=True), 1)
+            reader = enumerate(_whole_rows(path, file, form.separator), 1)
             names = fieldnames
             if names is None:
                 names = next((cells for _, cells in reader if is_header(cells)), [])
@@ -291,7 +303,7 @@ def numbered_csv(
                     yield number, record
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a CSV table") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         if path.is_file():  # a pipe can be read once only
             with path.open("rb") as packed:
                 refuse_packed(path, packed.read(4))

@@ -158,7 +158,8 @@ class StoredItems(Sequence[Item]):
                     self._lengths.append(len(line))
                     yield record
                 offset += len(line)
-        ids.refuse_hidden()
+        if not self._of_run:
+            ids.refuse_hidden()
 
 
 class _IdCheck:

@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from itertools import count, zip_longest
@@ -37,9 +37,18 @@ _NEVER_COMPUTED = re.compile(
     rb"<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
     rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
-_ROW_HIDDEN = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*?\br="([0-9]+)"')
-# In the format of a number: what is shown beside it, in quotes or behind a backslash.
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)')
+# A hidden row with a value in it, and hidden columns from one to another.
+_ROW_HIDDEN = re.compile(
+    rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*?\br="([0-9]+)"[^>]*(?<!/)>'
+    rb"(?=(?:(?!</(?:\w+:)?row>).)*?<(?:\w+:)?(?:v|is)\b)",
+    re.DOTALL,
+)
+_COLUMNS_HIDDEN = re.compile(rb'<(?:\w+:)?col\s(?=[^>]*\bhidden="(?:1|true)")([^>]*)>')
+_COLUMN_ENDS = re.compile(rb'\b(min|max)="([0-9]+)"')
+# In the format of a number: what is shown beside it, in quotes, behind a backslash, or as the sign
+# of a currency.
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]+)[^\]]*\]|([$€£¥])')
+_THOUSANDS = re.compile(r"[0#?],+(?![0#?,])")  # a comma that divides, and shows 1,235 for 1234567
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 
@@ -146,6 +155,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             if not header:
                 header = texts
                 refuse_twice(path, header)
+                _refuse_hidden_columns(path, source, header)
                 continue
             for name, cell in zip_longest(header, cells, fillvalue=""):
                 if not isinstance(cell, str) and cell.data_type == "e":
@@ -162,8 +172,8 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _refuse_what_is_not_seen(path: Path, source: bytes) -> None:
-    """Refuse a sheet in which cells look empty that are not: of merged cells the first alone holds
-    the value, and a program that never computed a formula leaves none.
+    """Refuse a sheet that shows something else than would be read: of merged cells the first alone
+    holds the value, a program that never computed a formula leaves none, and rows can be hidden.
     """
     if merged := _MERGED.search(source):
         raise InputError(
@@ -185,6 +195,16 @@ def _refuse_what_is_not_seen(path: Path, source: bytes) -> None:
             f"{path.name}: cell {formula[1].decode()} holds a formula without its result; open and"
             " save the file in a spreadsheet program, or write the value"
         )
+
+
+def _refuse_hidden_columns(path: Path, source: bytes, header: Sequence[str]) -> None:
+    for columns in _COLUMNS_HIDDEN.finditer(source):
+        ends = {name: int(number) for name, number in _COLUMN_ENDS.findall(columns[1])}
+        first, last = ends.get(b"min", 1), ends.get(b"max", 0)
+        for name in filter(None, header[first - 1 : last]):
+            raise InputError(
+                f"{path.name}: column '{name}' is hidden, and would be read; show it, or delete it"
+            )
 
 
 def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell", where: str) -> str:
@@ -209,14 +229,19 @@ def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell", where: str) -> s
 
 def _number_text(value: int | float, number_format: str, where: str) -> str:
     """Return a number as its cell shows it, but for how many digits; see `_text`."""
-    shown = "".join(quoted or escaped for quoted, escaped in _LITERAL.findall(number_format))
+    shown = "".join("".join(parts) for parts in _LITERAL.findall(number_format))
+    if _THOUSANDS.search(_LITERAL.sub("", number_format)):
+        raise InputError(
+            f"{where}: the number {value} is shown in thousands by its format; write it as shown"
+        )
     if shown.strip(" -"):
         raise InputError(
             f"{where}: the number {value} is shown with '{shown.strip():.20}', which its format"
             " adds; write the whole as text"
         )
     if "%" in _LITERAL.sub("", number_format):
-        return f"{(Decimal(repr(value)) * 100).normalize():f} %"
+        # As many digits as Excel works with: a computed 1 − 0.93 is 7 %.
+        return f"{(Decimal(f'{value:.15g}') * 100).normalize():f} %"
     if re.fullmatch("0{2,}", number_format) and value == int(value):  # an id with leading zeros
         return str(int(value)).zfill(len(number_format))
     return NumberCell(value)

@@ -105,7 +105,6 @@ def take_global_flags(arguments: list[str]) -> list[str]:
     place = os.environ.get("MEDASSAY_LOG", "")
     out.json = out.quiet = out.debug = access.shared = False
     out.color = "NO_COLOR" not in os.environ
-    _refuse_empty(arguments)
     words = iter(arguments)
     for argument in words:
         if argument == "--":
@@ -122,6 +121,7 @@ def take_global_flags(arguments: list[str]) -> list[str]:
             access.shared = True
         else:
             remaining.append(argument)
+    _refuse_empty(remaining)
     log.close()
     log.listener = out.say
     if place:
@@ -133,13 +133,14 @@ def _refuse_empty(arguments: list[str]) -> None:
     """Refuse an argument or an option's value that is empty, as of a variable that nobody set: no
     model would stand for all of them, no folder for the one here.
     """
-    before = "medassay"
+    before, may_be_option = "medassay", True
     for argument in arguments:
         name, equals, value = argument.partition("=")
-        if not argument or (name.startswith("--") and equals and not value):
+        is_option = may_be_option and name.startswith("--")
+        if not argument or (is_option and equals and not value):
             where = name if equals else f"after '{before}'"
             raise UsageError(f"{where}: empty; expected a value, or nothing at all")
-        before = argument
+        before, may_be_option = argument, may_be_option and argument != "--"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -144,9 +144,11 @@ def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
             if item.tombstone is None:  # else it was deleted by law
                 bank = public.setdefault(run.manifest.domains[item.domain], set())
                 (synthetic if item.kind == "synthetic" else bank).add((item.domain, item.id))
-    named = listed([f"{bank} ({counted(len(items), 'item')})" for bank, items in public.items()])
-    withheld = f" Of {counted(len(synthetic), 'synthetic item')} no text, but id, domain, outcomes"
-    withheld = f"{withheld} and scores." if synthetic else ""
+    banks = [f"{bank} ({counted(len(items), 'item')})" for bank, items in public.items() if items]
+    withheld = (
+        f" Of {counted(len(synthetic), 'synthetic item')} no question, key, reply or rationale, but"
+        " ids, domains, outcomes, scores and counts."
+    )
     models = {name for run in runs for name in run.manifest.models}
     has_code = any(run.manifest.own_code and run.manifest.own_code.parts for run in runs)
     code = " Own code stays; --with-code publishes it."
@@ -157,8 +159,9 @@ def _what_is_public(runs: "Sequence[Run]", *, with_code: bool) -> str:
     addresses = [entry.url for entry in entries if entry.location == "local" and entry.url]
     places = sorted({*addresses, *(entry.path for entry in entries if entry.path)})
     where = f" Also where local models are: {listed(places)}." if places else ""
+    texts = f"the questions, reports and targets of {listed(banks)}, and " if banks else ""
     return (
-        f"the questions, reports and targets of {named}, and all replies and scores of"
-        f" {counted(len(models), 'model')} in {listed([run.id for run in runs])}."
-        f"{withheld}{where}{code if has_code else ''}"
+        f"{texts}all replies and scores of {counted(len(models), 'model')} in"
+        f" {listed([run.id for run in runs])}.{withheld if synthetic else ''}{where}"
+        f"{code if has_code else ''}"
     )

@@ -2,7 +2,6 @@
 asked these items: same items, same history, and it joins with other imports on the bank.
 """
 
-import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,6 +40,8 @@ from medassay.exchange.logs import TRIAL_TABLE, UNSAFE, add_trial, check_predict
 from medassay.exchange.prediction import Prediction, refuse_alike
 from medassay.exchange.predictions import check_columns, read_predictions
 from medassay.kinds.catalog import OWN_TASKS, TASKS, task_of_plan, tasks_together
+from medassay.kinds.pattern.number import extract_number
+from medassay.kinds.pattern.scorer import fits
 from medassay.runner.manifest import bank_entry, import_methodology, surroundings, tasks_entry
 from medassay.runner.revisions import revision_ids, revisions
 from medassay.storage.run import Run
@@ -343,13 +344,11 @@ def _is_key(key: str, target: Target) -> bool:
     if isinstance(target, Choice):
         right = target.options[target.place]
         return key.casefold() in (str(target.expected).casefold(), right.casefold())
-    if isinstance(target, Pattern):
-        return re.search(target.regex, key) is not None
-    if isinstance(target, Range):
-        try:
-            return target.lo <= float(key) <= target.hi
-        except ValueError:
-            return True  # written as a range, or with a unit
+    if isinstance(target, Pattern) and key not in (target.regex, target.text):
+        return fits(target, key) is not False
+    if isinstance(target, Range) and key != target.text:
+        number, _ = extract_number(key, locale=target.locale)
+        return number is None or target.lo <= number <= target.hi
     return True
 
 

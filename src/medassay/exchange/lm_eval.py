@@ -95,13 +95,14 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
         )
     # Of all samples, also of those that a newer file of their task stands for.
     samples = files if path.is_file() else sorted(path.glob("samples_*.jsonl"))
-    names = sorted({_results(file).model for file in samples} - {""})
-    if len(names) > 1:
+    results = {file: _results(file) for file in samples}
+    names = sorted({result.model for result in results.values()} - {""})
+    if len(names) > 1 and not model:
         raise InputError(
             f"{path}: holds samples of several models ({', '.join(names)}); expected a folder for"
-            " each"
+            " each, or --model where they are one"
         )
-    result = _results(files[0])
+    result = results[files[0]]
     name = model or result.model
     if not name:
         raise InputError(
@@ -116,7 +117,7 @@ def read(path: Path, *, metric: str = "", filter_name: str = "", model: str = ""
         predictions=(
             prediction
             for file in files
-            for prediction in _predictions(file, name, metric, filter_name)
+            for prediction in _predictions(file, results[file], name, metric, filter_name)
         ),
         remembered={
             "harness": "lm_eval",
@@ -153,10 +154,10 @@ def _results(samples: Path) -> _HarnessResults:
 
 
 def _predictions(
-    file: Path, model: str, metric: str, filter_name: str
+    file: Path, results: _HarnessResults, model: str, metric: str, filter_name: str
 ) -> Generator[Prediction, None, None]:
     task = _NAME.match(file.name)
-    lower = _results(file).lower_is_better(task["task"] if task else "")
+    lower = results.lower_is_better(task["task"] if task else "")
     filter_wanted = filter_name
     n_taken = 0
     for number, row in enumerate(_rows(file), 1):

@@ -95,8 +95,6 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
                 f"{study}: a study is at work and may ask item '{item}' again; wait until it ends,"
                 " then give the same command"
             )
-    # What killed studies left.
-    shutil.rmtree(workspace / STUDIES, ignore_errors=True)
     # Replies go before the verdicts that name them: a call that is interrupted in between finds all
     # of them again.
     with ResponseStore(workspace / "responses") as store:
@@ -106,6 +104,8 @@ def forget(item: str, workspace: Path, *, domain: str = "", reason: str, at: str
                 line.get("item") == item or ("judged" in line and line.get("item") in named)
             )
         )
+    # What killed studies left.
+    shutil.rmtree(workspace / STUDIES, ignore_errors=True)
     for run in runs:
         _bury(run, item, _domains(run, item, domain), reason=reason, at=at)
         remove_index(run)

@@ -142,7 +142,7 @@ def refuse_unknown_prices(
             " its [budget]; no call was made"
         )
     prices = [spec.known_price for spec in specs]
-    currencies = sorted({price.currency for price in prices if price and price != FREE})
+    currencies = sorted({price.currency for price in prices if price and price.costs})
     if len(currencies) > 1 and (budget.money is not None or workspace):
         raise InputError(
             f"the budget bounds money, but entries are priced in {' and '.join(currencies)};"

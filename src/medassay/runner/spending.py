@@ -18,7 +18,7 @@ from medassay.core.amount import NOTHING, Amount
 from medassay.core.json import unchecked
 from medassay.core.private import make_folder
 from medassay.core.records.completion import Usage
-from medassay.core.records.model import FREE, ModelSpec, Price
+from medassay.core.records.model import ModelSpec, Price
 from medassay.core.records.plan import BudgetRules
 from medassay.errors import InputError
 from medassay.model.spec import remembered_price
@@ -97,13 +97,14 @@ def _refuse_several_currencies(
         if spending_.amount.money and (bounds.total is not None or spending_.month == month)
     }
     asked_in = {
-        price.currency for spec in specs.values() if (price := spec.known_price) and price != FREE
+        price.currency for spec in specs.values() if (price := spec.known_price) and price.costs
     }
     if asked_in and spent_in - asked_in:
         raise InputError(
             f"{SETTINGS} bounds the money of the workspace, of which some was spent in"
             f" {' and '.join(sorted(spent_in))}, but entries are priced in"
-            f" {' and '.join(sorted(asked_in))}; expected one currency; no call was made"
+            f" {' and '.join(sorted(asked_in))}; no call was made. Price the entries in that"
+            " currency, take the bound out, or use another workspace"
         )
 
 

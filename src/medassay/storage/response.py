@@ -188,12 +188,15 @@ class ResponseStore:
         return usages
 
     def _segments(self) -> list[Path]:
-        """Return the finished segments in the order in which they were finished: an index that is
-        made anew then finds the replies that the one before it found.
+        """Return the finished segments in the order in which they were finished, as far as copies
+        kept the times of files: an index that is made anew then finds the replies that the one
+        before it found.
         """
-        return sorted(
-            self._folder.glob("*.jsonl.zst"), key=lambda path: (path.stat().st_mtime_ns, path.name)
-        )
+        finished = []
+        for path in self._folder.glob("*.jsonl.zst"):
+            with suppress(FileNotFoundError):  # another process wrote it anew
+                finished.append((path.stat().st_mtime_ns, path.name))
+        return [self._folder / name for _, name in sorted(finished)]
 
     @staticmethod
     def _begin(path: Path) -> int:

@@ -75,7 +75,7 @@ def read_identity(path: Path) -> BoardIdentity:
                 raise InputError(f"{path}: {key}.{name} is empty; expected its plain name")
     for key in ("title", "publisher", "contact", "licence", "address"):
         text = getattr(identity, key)
-        if not text.isprintable():
+        if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
             raise InputError(f"{path}: '{key}' is {text!r:.80}; expected one line of visible text")
     if " " in identity.address:
         raise InputError(f"{path}: address '{identity.address:.80}' holds a blank")

@@ -64,6 +64,11 @@ class Price:
         written = (usage.completion - usage.reasoning) * self.output + usage.reasoning * thought
         return (read + written) * self.batch / 1e6
 
+    @property
+    def costs(self) -> bool:
+        """Return whether anything costs money."""
+        return any((self.input, self.output, self.cached_input, self.reasoning))
+
     @cached_property
     def dearest(self) -> "Price":
         """Return the price at which no token costs less than here: for upper bounds."""

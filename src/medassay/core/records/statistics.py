@@ -213,7 +213,7 @@ def scripted_sentence(rows: Sequence[LeaderboardRow]) -> str:
         return ""
     if is_all_scripted(rows):
         return "SCRIPTED: answers or judges were scripted; these numbers measure nothing"
-    return f"SCRIPTED: {some_of(names)}: what a script says measures nothing"
+    return f"SCRIPTED: {some_of(names)}: answers or judges were scripted, which measures nothing"
 
 
 Row = TypeVar("Row", bound=LeaderboardRow)

@@ -11,13 +11,20 @@ _LIMIT = 1.0  # seconds; patterns are tried at validation, a hostile reply may s
 
 def pattern(item: Item, answer: Answer) -> tuple[float | None, str]:
     """Return 1 when the pattern is found; null when it could not be decided in one second."""
+    is_found = fits(item.target_as(Pattern), answer.value or "")
+    if is_found is None:
+        return None, "pattern timeout"
+    return float(is_found), "found" if is_found else "not found"
+
+
+def fits(target: Pattern, text: str) -> bool | None:
+    """Return whether a text holds what a pattern asks for, None where a second does not tell."""
     import regex
 
     try:
-        match = regex.search(item.target_as(Pattern).regex, answer.value or "", timeout=_LIMIT)
+        return regex.search(target.regex, text, timeout=_LIMIT) is not None
     except TimeoutError:
-        return None, "pattern timeout"
-    return float(match is not None), "found" if match else "not found"
+        return None
 
 
 def in_range(item: Item, answer: Answer) -> tuple[float, str]:
