@@ -287,7 +287,7 @@ def _options(
 def _refuse_two_readings(record: Mapping[str, Any], where: str) -> None:
     """Refuse two options of one text, and a key beside a pattern that says what is right."""
     options = record.get("options", ())
-    if "regex" in record and "expected" in record and not options:
+    if {"regex", "expected"} <= record.keys() and not options:
         raise InputError(
             f"{where}: fields 'regex' and 'expected' are both filled; empty one of the two"
         )
