@@ -20,6 +20,7 @@ OTHER_MEANINGS = {
     "bank/check.py: answer_type not in ('closed', 'open')",
     "bank/check.py: record.get('answer_type') == 'open'",
     "bank/table.py: 'regex' not in record",
+    "bank/table.py: {'regex', 'expected'} <= record.keys()",
     "bank/table.py: key in ('expected', 'reference', 'regex')",
     "core/records/target/closed.py: 'range' in record",
     "core/records/target/open.py: 'facts' not in record",
