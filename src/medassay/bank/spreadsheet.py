@@ -46,8 +46,8 @@ _ROW_HIDDEN = re.compile(
 _COLUMNS_HIDDEN = re.compile(rb'<(?:\w+:)?col\s(?=[^>]*\bhidden="(?:1|true)")([^>]*)>')
 _COLUMN_ENDS = re.compile(rb'\b(min|max)="([0-9]+)"')
 # In the format of a number: what is shown beside it, in quotes, behind a backslash, or as the sign
-# of a currency.
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]+)[^\]]*\]|([$€£¥])')
+# of a currency; `_€` leaves room for one, `* ` fills with blanks, and `[$-407]` is a language.
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|([$€£¥])')
 _THOUSANDS = re.compile(r"[0#?],+(?![0#?,])")  # a comma that divides, and shows 1,235 for 1234567
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
