@@ -92,21 +92,32 @@ def unchecked(value: Mapping[str, Any], kind: type[R]) -> R:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value, however deep; keys are none of them.
+    """Return every text in a JSON value, however deep; keys are none of them.
 
     Examples
     --------
     >>> list(texts_in({"a": "x", "b": [1, ["y"]]}))
     ['x', 'y']
     """
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
+    return (leaf for leaf in leaves_in(value) if isinstance(leaf, str))
+
+
+def leaves_in(value: Any) -> Iterator[Any]:
+    """Yield every value in a JSON value that holds no others, however deep; keys are none.
+
+    Examples
+    --------
+    >>> list(leaves_in({"a": "x", "b": [1, [None]]}))
+    ['x', 1, None]
+    """
+    if isinstance(value, dict):
         for inner in value.values():
-            yield from texts_in(inner)
+            yield from leaves_in(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from texts_in(inner)
+            yield from leaves_in(inner)
+    else:
+        yield value
 
 
 def parse_record(data: bytes, where: str, wrong: type[MedassayError] = InputError) -> Any:

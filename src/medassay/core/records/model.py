@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict
 
 from medassay.core.entry_point import entry_points
-from medassay.core.json import MOST_EXACT, texts_in
+from medassay.core.json import MOST_EXACT, leaves_in, texts_in
 from medassay.core.keyed import keyed
 from medassay.core.record_check import RecordError, check_types
 from medassay.core.records.completion import Completion, Usage
@@ -453,20 +453,9 @@ def _of_name(spec: ModelSpec) -> Iterator[str]:
 def _too_large(spec: ModelSpec) -> Iterator[str]:
     """Yield whole numbers that the run could not write down exactly."""
     for spec_field in fields(spec):
-        for number in _whole_numbers(getattr(spec, spec_field.name)):
-            if abs(number) > MOST_EXACT:
+        for number in leaves_in(getattr(spec, spec_field.name)):
+            if isinstance(number, int) and abs(number) > MOST_EXACT:
                 yield _wrong(spec_field.name, number, f"expected at most {MOST_EXACT:,}")
-
-
-def _whole_numbers(value: Any) -> Iterator[int]:
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _whole_numbers(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _whole_numbers(inner)
 
 
 def holds_secret(url: str) -> bool:
