@@ -1,14 +1,11 @@
-import datetime as dt
 import json
 import re
-import zipfile
 
 import openpyxl
 import pytest
-from openpyxl.cell.rich_text import CellRichText, TextBlock
-from openpyxl.cell.text import InlineFont
+from tests.bank.tables import load_table
 
-from medassay.bank.delimited import USUAL, form_of
+from medassay.bank.delimited import form_of
 from medassay.bank.folder import load_bank
 from medassay.bank.spreadsheet import NumberCell
 from medassay.bank.table import _number, bank_of_table, read_table
@@ -24,10 +21,6 @@ COLUMNS = {
     "expected": "key",
     "domain": "Fach",
 }
-
-
-def load_table(path, columns, *, form=USUAL, **more):
-    return bank_of_table(read_table(path, columns, form), **more)
 
 
 def load(path, columns=COLUMNS):
@@ -263,45 +256,6 @@ def test_headings_that_differ_by_blanks_alone_are_refused(tmp_path):
         read_table(tmp_path / "f.csv", {})
 
 
-def test_a_percent_of_a_spreadsheet_is_no_small_number(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "Zahl"], ["Wie viel?", 0.05]):
-        book.active.append(row)
-    book.active["B2"].number_format = "0%"
-    book.save(tmp_path / "f.xlsx")
-    with pytest.raises(InputError, match="'5 %'; expected a number"):
-        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
-
-
-def test_numbers_of_a_spreadsheet_are_ids_options_and_answers_as_they_stand(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (
-        ["Nr", "Frage", "A", "B", "Richtig", "Musterantwort", "Muster"],
-        [1, "Wie viele?", 4, 5, "B", None, None],
-        [2, "Wann?", None, None, None, 1928, None],
-        [3, "Notruf?", None, None, None, None, 112],
-        [4, "Wie viel?", None, None, 4.5, None, None],
-    ):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    bank = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
-    assert [(i.id, i.form) for i in bank.items] == [
-        *(("1", "choice"), ("2", "text"), ("3", "regex"), ("4", "range"))
-    ]
-    assert bank.items[0].options == ("4", "5")
-    assert bank.items[1].reference == "1928"
-    assert bank.items[3].target.lo == 4.5
-
-
-def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "1-2", dt.date(2024, 4, 3), "A"]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    with pytest.raises(InputError, match="row 2: column 'B' holds a date, 2024-04-03"):
-        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -422,18 +376,6 @@ def test_a_cell_that_could_mean_two_things_is_refused(tmp_path, row, says):
     assert says in str(caught.value)
 
 
-def test_a_number_of_a_spreadsheet_is_that_number_in_every_language(tmp_path):
-    book = openpyxl.Workbook()
-    book.active.append([])  # Excel users leave rows free above their headings
-    for row in (["Frage", "Zahl", None], ["Wie viel?", 4.125, None], [None, None, None]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    [item] = load_table(
-        tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de"
-    ).items
-    assert (item.target.lo, item.target.hi) == (4.125, 4.125)
-
-
 def test_a_text_without_a_heading_is_refused(tmp_path):
     book = openpyxl.Workbook()
     for row in (["Frage", "Antwort"], ["Was?", "Das.", "und mehr"]):
@@ -441,131 +383,6 @@ def test_a_text_without_a_heading_is_refused(tmp_path):
     book.save(tmp_path / "f.xlsx")
     with pytest.raises(InputError, match="row 2: 'und mehr' stands in a column without a"):
         load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
-
-
-def sheet(path, *rows, merged=""):
-    """Write an XLSX file as a spreadsheet program would; formulas have no result."""
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    if merged:
-        book.active.merge_cells(merged)
-    book.save(path)
-    return path
-
-
-def test_what_a_sheet_hides_is_refused_by_its_cell(tmp_path):
-    head = ["Frage", "Antwort", "Fach"]
-    rows = [head, ["Was?", "Das.", "Innere"], ["Wer?", "Sie.", None]]
-    path = sheet(tmp_path / "m.xlsx", *rows, merged="C2:C3")
-    with pytest.raises(InputError, match=r"m\.xlsx: the cells C2:C3 are merged.*unmerge them"):
-        read_table(path, {})
-    for error in ("#REF!", "#N/A"):
-        path = sheet(tmp_path / "e.xlsx", head, ["Was?", error, "Innere"])
-        with pytest.raises(InputError, match=rf"row 2, column 'Antwort': holds the error {error}"):
-            read_table(path, {})
-    path = sheet(tmp_path / "f.xlsx", head, ["Was?", '=IF(1,"ja","nein")', "Innere"])
-    with pytest.raises(InputError, match="cell B2 holds a formula without its result"):
-        read_table(path, {})
-
-
-@pytest.mark.parametrize(
-    ("value", "number_format", "text"),
-    [
-        (0.9999999, "0.000000%", "99.99999 %"),
-        (0.5, "0%", "50 %"),
-        (1 - 0.93, "0%", "7 %"),
-        (5, "#,##0.00 [$€-407]", None),
-        (5, "$#,##0", None),
-        (5, "[$-407]#,##0.00", "5"),
-        (5, r"_-* #,##0.00\ _€_-;-* #,##0.00\ _€_-", "5"),
-        (1234567, "#,##0,", None),
-        (1234567, "#,##0", "1234567"),
-        (12345.678, "0.0000%", "1234567.8 %"),
-        (12, "00000", "00012"),
-        (5, '0" "', "5"),
-        (5, '#,##0;-#,##0" rote"', "5"),
-        (5, '0"%"', None),
-        (5, r"0\%", None),
-        (5, '0" mg"', None),
-    ],
-)
-def test_a_number_is_read_as_its_cell_shows_it_or_refused(tmp_path, value, number_format, text):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "nichts", value, "A"]):
-        book.active.append(row)
-    book.active["C2"].number_format = number_format
-    book.save(tmp_path / "f.xlsx")
-    if text is None:
-        told = r"row 2: the number \d+ is shown (with '(%|mg|€|\$)'|in thousands)"
-        with pytest.raises(InputError, match=told):
-            read_table(tmp_path / "f.xlsx", {})
-        return
-    [item] = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d").items
-    assert item.options[1] == text
-
-
-def test_raised_digits_stay_raised_and_durations_and_hidden_rows_are_refused(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "1", "ten", "A"]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    with zipfile.ZipFile(tmp_path / "f.xlsx") as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    # As Excel writes it, in a part of its own; openpyxl writes texts into the sheet itself.
-    runs = '<r><t xml:space="preserve">150 × 10</t></r><r><rPr><vertAlign val="superscript"/></rPr>'
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    runs = f'<sst xmlns="{main}"><si>{runs}<t>9</t></r><r><t>/l</t></r></si></sst>'
-    parts["xl/sharedStrings.xml"] = runs.encode()
-    link = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
-    for name, old, new in (
-        (
-            "xl/worksheets/sheet1.xml",
-            '<c r="C2" t="inlineStr"><is><t>ten</t></is></c>',
-            '<c r="C2" t="s"><v>0</v></c>',
-        ),
-        (
-            "xl/_rels/workbook.xml.rels",
-            "</Relationships>",
-            f'<Relationship Id="s" Type="{link}" Target="sharedStrings.xml"/></Relationships>',
-        ),
-        (
-            "[Content_Types].xml",
-            "</Types>",
-            '<Override PartName="/xl/sharedStrings.xml" ContentType="application/'
-            'vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>',
-        ),
-    ):
-        assert old.encode() in parts[name]
-        parts[name] = parts[name].replace(old.encode(), new.encode())
-    with zipfile.ZipFile(tmp_path / "f.xlsx", "w") as archive:
-        for part, data in parts.items():
-            archive.writestr(part, data)
-    [item] = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d").items
-    assert item.options[1] == "150 × 10⁹/l"
-    inside = CellRichText("10", TextBlock(InlineFont(vertAlign="superscript"), "9"))
-    book.active["C2"].value = inside
-    book.save(tmp_path / "i.xlsx")
-    with pytest.raises(InputError, match="raised or lowered characters that are not read"):
-        read_table(tmp_path / "i.xlsx", {})
-    book.active["C2"].value = "2"
-    book.active.row_dimensions[2].hidden = True
-    book.save(tmp_path / "h.xlsx")
-    with pytest.raises(InputError, match=r"h\.xlsx: row 2 is hidden, and would be read"):
-        read_table(tmp_path / "h.xlsx", {})
-    book.active.row_dimensions[2].hidden = False
-    book.active.row_dimensions[50].hidden = True  # below the table
-    book.save(tmp_path / "h.xlsx")
-    read_table(tmp_path / "h.xlsx", {})
-    book.active.column_dimensions["B"].hidden = True
-    book.save(tmp_path / "c.xlsx")
-    with pytest.raises(InputError, match=r"c\.xlsx: column 'A' is hidden, and would be read"):
-        read_table(tmp_path / "c.xlsx", {})
-    book.active.column_dimensions["B"].hidden = False
-    book.active["C2"].value = dt.timedelta(hours=36)
-    book.save(tmp_path / "d.xlsx")
-    with pytest.raises(InputError, match="row 2: column 'B' holds a date, 1 day, 12:00:00"):
-        load_table(tmp_path / "d.xlsx", {}, name="n", licence="x", domain="d")
 
 
 @pytest.mark.parametrize("cell", ['"5 cm', '"The "Kussmaul" sign"'])
@@ -576,22 +393,6 @@ def test_a_quote_that_does_not_close_swallows_no_rows(tmp_path, cell):
     )
     with pytest.raises(InputError, match=r"q\.csv line [34]: .*a quote does not close"):
         read_table(path, {})
-
-
-def test_a_formula_with_an_empty_text_as_its_result_is_an_empty_cell(tmp_path):
-    path = sheet(tmp_path / "f.xlsx", ["Frage", "Antwort", "Fach"], ["Was?", "Das.", "=A9"])
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    name = "xl/worksheets/sheet1.xml"
-    never = rb'<c r="C2"><f>A9</f><v ?(?:/>|></v>)</c>'
-    always = b'<c r="C2" t="str"><f>A9</f><v></v></c>'
-    parts[name], n_replaced = re.subn(never, always, parts[name])
-    assert n_replaced == 1
-    with zipfile.ZipFile(path, "w") as archive:
-        for part, data in parts.items():
-            archive.writestr(part, data)
-    [item] = load_table(path, {}, name="n", licence="x", domain="d").items
-    assert (item.domain, item.reference) == ("d", "Das.")
 
 
 def test_a_number_in_json_that_not_every_program_reads_alike_is_refused_with_its_row(tmp_path):
