@@ -4,8 +4,10 @@ import gc
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +16,10 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Tests write a hundred thousand small files. Making one on a disk takes up to fifty times the
+# computing that it takes in memory.
+if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
+    tempfile.tempdir = os.environ.setdefault("TMPDIR", "/dev/shm")
 # Tests make many objects and few circles, collecting them makes none: looking for circles after
 # every 700 objects, as Python does unless told otherwise, costs more than what is found.
 gc.set_threshold(20_000)

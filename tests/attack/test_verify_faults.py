@@ -71,7 +71,7 @@ def test_untouched_it_agrees(site, original):
 
 def outside(path):
     """Return a new name beside the site or run that a file is of."""
-    place = next(p for p in path.parents if p.name in ("site", "run"))
+    *_, place = (p for p in path.parents if p.name in ("site", "run"))  # a site holds runs
     return place.parent / f"outside-{len(list(place.parent.iterdir()))}"
 
 
@@ -187,14 +187,21 @@ def test_random_faults_are_found_wherever_they_are(original, tmp_path, fault):
         for p in original[1].rglob("*")
         if p.is_file() and p.name != ".lock"
     )
-    for number in range(22):
-        place = writable(original[1], tmp_path / str(number) / "in" / "site")
-        path = place / chance.choice(files)
-        while path.stat().st_size == 0:
-            path = place / chance.choice(files)
-        fault(path, chance)
-        assert first_mismatch(place), (fault.__name__, path)
-        shutil.rmtree(tmp_path / str(number))
+    place = writable(original[1], tmp_path / "in" / "site")
+    for _ in range(22):
+        file = chance.choice(files)
+        while (place / file).stat().st_size == 0:
+            file = chance.choice(files)
+        fault(place / file, chance)
+        assert first_mismatch(place), (fault.__name__, file)
+        mend(place, original[1], file.parent)
+    assert first_mismatch(place) is None
+
+
+def mend(place, whole, folder):
+    """Copy one folder of a site anew: what a fault changed, or left beside."""
+    shutil.rmtree(place / folder)
+    writable(whole / folder, place / folder)
 
 
 PLANTED = {
