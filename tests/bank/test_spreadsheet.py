@@ -15,27 +15,22 @@ from medassay.errors import InputError
 
 
 def test_a_percent_of_a_spreadsheet_is_no_small_number(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "Zahl"], ["Wie viel?", 0.05]):
-        book.active.append(row)
-    book.active["B2"].number_format = "0%"
-    book.save(tmp_path / "f.xlsx")
+    rows = (["Frage", "Zahl"], ["Wie viel?", 0.05])
+    path = sheet(tmp_path / "f.xlsx", *rows, formats={"B2": "0%"})
     with pytest.raises(InputError, match="'5 %'; expected a number"):
-        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
+        load_table(path, {}, name="n", licence="x", domain="d", language="de")
 
 
 def test_numbers_of_a_spreadsheet_are_ids_options_and_answers_as_they_stand(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (
+    path = sheet(
+        tmp_path / "f.xlsx",
         ["Nr", "Frage", "A", "B", "Richtig", "Musterantwort", "Muster"],
         [1, "Wie viele?", 4, 5, "B", None, None],
         [2, "Wann?", None, None, None, 1928, None],
         [3, "Notruf?", None, None, None, None, 112],
         [4, "Wie viel?", None, None, 4.5, None, None],
-    ):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    bank = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de")
+    )
+    bank = load_table(path, {}, name="n", licence="x", domain="d", language="de")
     assert [(i.id, i.form) for i in bank.items] == [
         *(("1", "choice"), ("2", "text"), ("3", "regex"), ("4", "range"))
     ]
@@ -45,23 +40,17 @@ def test_numbers_of_a_spreadsheet_are_ids_options_and_answers_as_they_stand(tmp_
 
 
 def test_a_date_that_excel_made_of_an_option_is_refused(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "1-2", dt.date(2024, 4, 3), "A"]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
+    rows = (["Frage", "A", "B", "Key"], ["Wie viel?", "1-2", dt.date(2024, 4, 3), "A"])
+    path = sheet(tmp_path / "f.xlsx", *rows)
     with pytest.raises(InputError, match="row 2: column 'B' holds a date, 2024-04-03"):
-        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
+        load_table(path, {}, name="n", licence="x", domain="d")
 
 
 def test_a_number_of_a_spreadsheet_is_that_number_in_every_language(tmp_path):
-    book = openpyxl.Workbook()
-    book.active.append([])  # Excel users leave rows free above their headings
-    for row in (["Frage", "Zahl", None], ["Wie viel?", 4.125, None], [None, None, None]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
-    [item] = load_table(
-        tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d", language="de"
-    ).items
+    # Excel users leave rows free above their headings.
+    rows = ([], ["Frage", "Zahl", None], ["Wie viel?", 4.125, None], [None, None, None])
+    path = sheet(tmp_path / "f.xlsx", *rows)
+    [item] = load_table(path, {}, name="n", licence="x", domain="d", language="de").items
     assert (item.target.lo, item.target.hi) == (4.125, 4.125)
 
 
@@ -102,17 +91,14 @@ def test_what_a_sheet_hides_is_refused_by_its_cell(tmp_path):
     ],
 )
 def test_a_number_is_read_as_its_cell_shows_it_or_refused(tmp_path, value, number_format, text):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "A", "B", "Key"], ["Wie viel?", "nichts", value, "A"]):
-        book.active.append(row)
-    book.active["C2"].number_format = number_format
-    book.save(tmp_path / "f.xlsx")
+    rows = (["Frage", "A", "B", "Key"], ["Wie viel?", "nichts", value, "A"])
+    path = sheet(tmp_path / "f.xlsx", *rows, formats={"C2": number_format})
     if text is None:
         told = r"row 2: the number \d+ is shown (with '(%|mg|€|\$)'|in thousands)"
         with pytest.raises(InputError, match=told):
-            read_table(tmp_path / "f.xlsx", {})
+            read_table(path, {})
         return
-    [item] = load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d").items
+    [item] = load_table(path, {}, name="n", licence="x", domain="d").items
     assert item.options[1] == text
 
 

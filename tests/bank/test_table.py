@@ -3,7 +3,7 @@ import re
 
 import openpyxl
 import pytest
-from tests.bank.tables import load_table
+from tests.bank.tables import load_table, sheet
 
 from medassay.bank.delimited import form_of
 from medassay.bank.folder import load_bank
@@ -38,10 +38,8 @@ def test_a_csv_becomes_a_bank(tmp_path):
 
 
 def test_a_spreadsheet_becomes_the_same_bank(tmp_path):
-    book = openpyxl.Workbook()
-    for row in [HEAD.strip().split(","), ["Was?", "eins", "zwei", "drei", "b", "Innere"]]:
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
+    row = ["Was?", "eins", "zwei", "drei", "b", "Innere"]
+    sheet(tmp_path / "f.xlsx", HEAD.strip().split(","), row)
     (tmp_path / "f.csv").write_text(HEAD + "Was?,eins,zwei,drei,b,Innere\n")
     first, second = load(tmp_path / "f.xlsx"), load(tmp_path / "f.csv")
     assert [i.options for i in first.items] == [i.options for i in second.items]
@@ -304,9 +302,9 @@ def test_a_number_in_a_heading_that_is_not_its_place_names_no_option(tmp_path):
 def test_sheets_that_are_not_read_are_named(tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = openpyxl.Workbook()
-    for sheet in (book.active, book.create_sheet("Two")):
+    for page in (book.active, book.create_sheet("Two")):
         for row in (["Frage", "Antwort"], ["Was?", "Das."]):
-            sheet.append(row)
+            page.append(row)
     book.save("f.xlsx")
     code, _, said = cli("bank", "import", "xlsx", "f.xlsx", "--name", "f")
     assert (code, f"sheet '{book.active.title}' is read; not read: Two" in said) == (0, True), said
@@ -330,9 +328,7 @@ def test_a_key_and_a_model_answer_may_stand_beside_each_other():
 
 
 def test_a_file_of_another_kind_is_told_by_what_it_is(tmp_path, cli):
-    book = openpyxl.Workbook()
-    book.active.append(["Frage", "Antwort"])
-    book.save(tmp_path / "f.xlsx")
+    sheet(tmp_path / "f.xlsx", ["Frage", "Antwort"])
     (tmp_path / "f.csv").write_text("Frage,Antwort\nWas?,Das.\n")
     code, _, errors = cli("bank", "import", "csv", "f.xlsx", "--name", "b")
     assert (code, errors.count("\n")) == (3, 1)
@@ -377,12 +373,9 @@ def test_a_cell_that_could_mean_two_things_is_refused(tmp_path, row, says):
 
 
 def test_a_text_without_a_heading_is_refused(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["Frage", "Antwort"], ["Was?", "Das.", "und mehr"]):
-        book.active.append(row)
-    book.save(tmp_path / "f.xlsx")
+    path = sheet(tmp_path / "f.xlsx", ["Frage", "Antwort"], ["Was?", "Das.", "und mehr"])
     with pytest.raises(InputError, match="row 2: 'und mehr' stands in a column without a"):
-        load_table(tmp_path / "f.xlsx", {}, name="n", licence="x", domain="d")
+        load_table(path, {}, name="n", licence="x", domain="d")
 
 
 @pytest.mark.parametrize("cell", ['"5 cm', '"The "Kussmaul" sign"'])
