@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# Tests write a hundred thousand small files. Making one on a disk takes up to fifty times the
-# computing that it takes in memory.
-if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
+# Tests write a hundred thousand small files, at most 0.3 GB of them at a time. Making one on a disk
+# takes up to fifty times the computing that it takes in memory.
+if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**30:
     tempfile.tempdir = os.environ.setdefault("TMPDIR", "/dev/shm")
 # Tests make many objects and few circles, collecting them makes none: looking for circles after
 # every 700 objects, as Python does unless told otherwise, costs more than what is found.
