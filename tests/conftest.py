@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +18,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests write a hundred thousand small files, at most 0.3 GB of them at a time. Making one on a disk
 # takes up to fifty times the computing that it takes in memory.
 if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**30:
-    tempfile.tempdir = os.environ.setdefault("TMPDIR", "/dev/shm")
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 # Tests make many objects and few circles, collecting them makes none: looking for circles after
 # every 700 objects, as Python does unless told otherwise, costs more than what is found.
 gc.set_threshold(20_000)
