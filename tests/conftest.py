@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# Tests write a hundred thousand small files, at most 0.3 GB of them at a time. Making one on a disk
+# Tests write a hundred thousand small files, some 0.2 GB of them at a time. Making one on a disk
 # takes up to fifty times the computing that it takes in memory.
 if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
