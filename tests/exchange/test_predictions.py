@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from tests import makers
 from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
@@ -7,7 +5,6 @@ from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
 import medassay
 from medassay.errors import InputError
 from medassay.exchange.predictions import import_predictions, unlike_keys_lines
-from medassay.publishing.publish import About
 
 
 def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):
@@ -97,46 +94,6 @@ def test_empty_rows_of_a_table_are_passed_over(tmp_path):
     path = table(tmp_path, HEAD + "q1,a,d,A,A\n,,,,\nq2,a,d,A,B\n,,,,\n")
     run = import_predictions(path, COLUMNS, runs=tmp_path / "runs")
     assert medassay.leaderboard(run).domains["d"][0]["n"] == 2
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_ten_real_models_become_a_board(data, tmp_path):
-    columns = {
-        "item": "realidx",
-        "model": "model",
-        "domain": "task",
-        "prediction": "predicted_answer",
-        "key": "answer_idx",
-    }
-    run = import_predictions(
-        data / "medagents_predictions" / "zero_shot_test.csv", columns, runs=tmp_path
-    )
-    board = medassay.leaderboard(run)
-    rows_ = {row["model"]: row for row in board.domains["medqa"]}
-    # Means over the file itself, which the import must reproduce exactly.
-    import csv
-    from collections import defaultdict
-
-    correct = defaultdict(list)
-    with (data / "medagents_predictions" / "zero_shot_test.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            correct[row["task"], row["model"]].append(int(row["correct"]))
-    for model, row in rows_.items():
-        assert row["score"] == pytest.approx(
-            sum(correct["medqa", model]) / len(correct["medqa", model])
-        )
-        assert row["lo"] <= row["score"] <= row["hi"]
-        assert row["rank_lo"] <= row["rank"] <= row["rank_hi"]
-    lacking = {row["model"]: row for row in board.domains["medmcqa"]}
-    assert lacking["claude-3-5-sonnet"]["coverage"] < 1
-    assert {row["n"] for row in lacking.values()} == {2815}
-    # 500 items, all models within a few points: one group.
-    assert {row["rank"] for row in board.domains["pubmedqa"]} == {1}
-    # One page that reads the answers from files: a page for each of 60,508 says no more here.
-    page = medassay.publish(run, tmp_path / "site", about=About(compact=True))
-    assert "o3-mini" in page.read_text()
-    assert json.loads((run.path / "seal.json").read_text())["count"] == 2 * 60508
 
 
 def test_a_decimal_comma_or_a_repeated_column_is_refused_not_cut(tmp_path):

@@ -5,7 +5,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import medassay
 from medassay.cli.main import call
@@ -412,4 +411,3 @@ FIXTURES = {
         *(signed_site, suite, workshop, review, g_eval_batches, healthbench, derived),
     )
 }
-PACKS = Path(__file__).parents[1] / "golden" / "sealed"

@@ -12,8 +12,9 @@ import tempfile
 from pathlib import Path
 
 from tests.conftest import weights as tiny_weights
-from tests.net.fixtures import FIXTURES, PACKS
+from tests.net.fixtures import FIXTURES
 from tests.net.verifying import dumped, places, told
+from tests.packs import PACKS
 
 
 def main(names):

@@ -1,7 +1,6 @@
 """Bytes that are read are bytes that are kept, whatever the records in them become."""
 
 import json
-import tarfile
 
 import pytest
 
@@ -10,16 +9,11 @@ from medassay.core.canonical import canonical, content_hash
 from medassay.publishing.publish import publish
 from medassay.runner.rescore import rescore
 from medassay.storage.run import SEAL, open_run
-from tests.net.fixtures import FIXTURES, PACKS
+from tests.net.fixtures import FIXTURES
+from tests.packs import unpack
 from tests.publishing.tampering import reseal
 
 SEALED_LINES = ("items", "trials", "scores", "verdicts", "audit")
-
-
-def unpacked(name, folder):
-    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
-        pack.extractall(folder, filter="data")
-    return folder
 
 
 @pytest.mark.parametrize("name", FIXTURES)
@@ -29,7 +23,7 @@ def test_sealed_lines_have_one_writer(name, tmp_path):
     """
     lines = [
         line
-        for seal in unpacked(name, tmp_path).rglob(SEAL)
+        for seal in unpack(name, tmp_path).rglob(SEAL)
         for kind in SEALED_LINES
         if (path := seal.parent / f"{kind}.jsonl").exists()
         for line in path.read_bytes().removesuffix(b"\n").split(b"\n")
@@ -58,7 +52,7 @@ def with_later_keys(run):
 @pytest.fixture
 def later(tmp_path):
     """Return a run that newer code has made: it says more than this one knows."""
-    folder = unpacked("clustered", tmp_path / "runs")
+    folder = unpack("clustered", tmp_path / "runs")
     [run] = [path for path in folder.iterdir() if (path / SEAL).exists()]
     with_later_keys(run)
     return run

@@ -1,18 +1,17 @@
 """Everything that was sealed by an earlier day's code verifies as it did then."""
 
 import json
-import tarfile
 
 import pytest
 
-from tests.net.fixtures import FIXTURES, PACKS
+from tests.net.fixtures import FIXTURES
 from tests.net.verifying import places, told
+from tests.packs import PACKS, unpack
 
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_what_was_sealed_verifies_as_before(name, tmp_path):
-    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
-        pack.extractall(tmp_path, filter="data")
+    unpack(name, tmp_path)
     wanted = json.loads((PACKS / f"{name}.json").read_text())
     found = {place.name: json.loads(json.dumps(told(place))) for place in places(tmp_path)}
     assert found == wanted
@@ -26,8 +25,7 @@ def test_every_fixture_has_its_pack_and_every_pack_its_fixture():
 
 @pytest.mark.parametrize("name", ["closed", "facts", "signed_site", "review", "workshop"])
 def test_one_flipped_byte_is_found(name, tmp_path):
-    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
-        pack.extractall(tmp_path, filter="data")
+    unpack(name, tmp_path)
     [largest] = sorted(
         (
             p

@@ -3,26 +3,21 @@ are true.
 """
 
 import json
-import tarfile
-from pathlib import Path
 
 import pytest
+from tests.packs import unpack
 
 import medassay
 from medassay.cli.main import call
 from medassay.storage.run import open_run
 
-PACK = Path(__file__).parents[1] / "golden" / "sealed" / "earlier_ranks.tar.xz"
 RULES = ["leader-both", "leader-percentile", "arena-both", "closure-percentile"]
 
 
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory):
     """Unpack runs of each rule, and a site, made before ranks were ranges."""
-    folder = tmp_path_factory.mktemp("sealed")
-    with tarfile.open(PACK) as pack:
-        pack.extractall(folder, filter="data")
-    return folder
+    return unpack("earlier_ranks", tmp_path_factory.mktemp("sealed"))
 
 
 @pytest.mark.parametrize("rule", RULES)

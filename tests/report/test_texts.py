@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import tarfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import makers
 from tests.growth import growth
-from tests.net.fixtures import PACKS
+from tests.packs import unpack
 
 import medassay
 from medassay.core.ranks import range_title, ranking_sentence, small_domain_text
@@ -279,8 +278,7 @@ def test_a_german_board_is_german_on_every_page_and_verifies(folder):
 
 @pytest.mark.parametrize("name", ["diagnoses", "records", "tools"])
 def test_pages_and_figures_of_every_kind_are_german(name, tmp_path):
-    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
-        pack.extractall(tmp_path, filter="data")
+    unpack(name, tmp_path)
     runs = [seal.parent for seal in tmp_path.glob("*/seal.json")]
     assert runs
     for run in runs:

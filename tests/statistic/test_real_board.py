@@ -1,7 +1,11 @@
-"""The ranks of ten real models, recomputed from the table of predictions by code of its own."""
+"""A table of predictions of ten real models becomes a board, whose ranks are recomputed from the
+table by code of its own.
+"""
 
 import csv
+import json
 import random
+from collections import defaultdict
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 
 import medassay
 from medassay.exchange.predictions import import_predictions
+from medassay.publishing.publish import About
 from medassay.statistic.draws import seed_of
 
 COLUMNS = {
@@ -78,11 +83,43 @@ def ranges(domains, seeds, n_draws):
     return 1 + better.sum(axis=0), n_models - better.sum(axis=1), c
 
 
+@pytest.fixture(scope="module")
+def path(data):
+    return data / "medagents_predictions" / "zero_shot_test.csv"
+
+
+@pytest.fixture(scope="module")
+def run(path, tmp_path_factory):
+    return import_predictions(path, COLUMNS, runs=tmp_path_factory.mktemp("runs"))
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(data, tmp_path):
-    path = data / "medagents_predictions" / "zero_shot_test.csv"
-    run = import_predictions(path, COLUMNS, runs=tmp_path)
+def test_the_import_reproduces_the_table_exactly(path, run, tmp_path):
+    board = medassay.leaderboard(run)
+    correct = defaultdict(list)
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            correct[row["task"], row["model"]].append(int(row["correct"]))
+    for row in board.domains["medqa"]:
+        expected = correct["medqa", row["model"]]
+        assert row["score"] == pytest.approx(sum(expected) / len(expected))
+        assert row["lo"] <= row["score"] <= row["hi"]
+        assert row["rank_lo"] <= row["rank"] <= row["rank_hi"]
+    rows = {row["model"]: row for row in board.domains["medmcqa"]}  # some answers are missing
+    assert rows["claude-3-5-sonnet"]["coverage"] < 1
+    assert {row["n"] for row in rows.values()} == {2815}
+    # 500 items, all models within a few points: one group.
+    assert {row["rank"] for row in board.domains["pubmedqa"]} == {1}
+    # One page that reads the answers from files: a page for each of 60,508 says no more here.
+    page = medassay.publish(run, tmp_path / "site", about=About(compact=True))
+    assert "o3-mini" in page.read_text()
+    assert json.loads((run.path / "seal.json").read_text())["count"] == 2 * 60508
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(path, run):
     by_domain, manifest = read_scores(path), run.manifest_document
     tables, seeds = {}, {}
     for domain, by_model in by_domain.items():
@@ -113,6 +150,4 @@ def test_the_ranks_of_ten_real_models_are_those_of_an_independent_computation(da
 
 
 def _items(run):
-    import json
-
     return [json.loads(line) for line in (run.path / "items.jsonl").read_text().splitlines()]

@@ -1,6 +1,5 @@
 """Rankings are filtered and sorted by what the entries of models state; ranks stay those of all."""
 
-import gzip
 import json
 
 import pytest
@@ -11,8 +10,6 @@ from tests import makers
 
 import medassay
 from medassay.core.records.manifest import RunModel
-from medassay.publishing.board import board_of
-from medassay.report.pages.ranking import ranking
 from medassay.report.row_filters import _SIZES, in_band, model_facts
 
 MODELS = [
@@ -102,34 +99,3 @@ def test_a_board_that_states_nothing_offers_no_such_choice(tmp_path):
     plan = makers.workspace(tmp_path / "w", makers.law_items(), makers.fake("m", reply="A"))
     medassay.publish(medassay.run(plan, secrets={}), tmp_path / "site", publication="one")
     assert "data-filter" not in (tmp_path / "site/index.html").read_text()
-
-
-def test_a_thousand_models_with_all_facts_stay_within_80_kb(tmp_path):
-    lines = ["item,model,domain,prediction,key"]
-    entries = []
-    for m in range(1000):
-        name = f"model-{m:04}-instruct-{m % 97}b"
-        entries.append(
-            {
-                "id": name,
-                "provider": "import",
-                "family": f"family-{m % 37}",
-                "licence": ["MIT", "Apache-2.0", "Llama 3.3", ""][m % 4],
-                "size": (m * 7919) % 700 + 0.5,
-            }
-        )
-        lines += [
-            f"q{n:02},{name},d,{'A' if (m * 7 + n * 13) % 31 > m % 29 else 'B'},A"
-            for n in range(20)
-        ]
-    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    (tmp_path / "models.json").write_text(json.dumps({"schema_version": 1, "models": entries}))
-    run = medassay.import_predictions(
-        tmp_path / "t.csv",
-        {n: n for n in lines[0].split(",")},
-        runs=tmp_path,
-        models=medassay.load_models(tmp_path / "models.json"),
-    )
-    _, content = ranking(board_of(run, "x"), "overall", "solo")
-    size = len(gzip.compress(content.encode()))
-    assert size <= 80 * 1024, size

@@ -1,12 +1,12 @@
 """Every run that earlier code sealed, of every kind, and every published copy, has its pages."""
 
-import tarfile
 from collections import Counter
 from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
-from tests.net.fixtures import FIXTURES, PACKS
+from tests.net.fixtures import FIXTURES
+from tests.packs import unpack
 
 from medassay.core.records.trial import TRIAL_KEY
 from medassay.storage.run import SEAL
@@ -18,8 +18,7 @@ from medassay.web.viewer.app import build_viewer
 @pytest.mark.parametrize("name", FIXTURES)
 def test_all_pages_of_a_sealed_run_are_shown(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with tarfile.open(PACKS / f"{name}.tar.xz") as pack:
-        pack.extractall(tmp_path / "pack", filter="data")
+    unpack(name, tmp_path / "pack")
     runs = sorted(seal.parent for seal in (tmp_path / "pack").rglob(SEAL))
     if not runs:
         assert name in ("review", "workshop")
