@@ -32,8 +32,8 @@ QUESTIONS = [
     ("How is an opioid overdose reversed?", "With naloxone, and help for breathing."),
     ("How is type 1 diabetes treated?", "With insulin."),
 ]
-CHOICES = 8  # questions with options beside the open ones
-TOKENS = 12
+CHOICES = 4  # questions with options beside the open ones
+TOKENS = 8
 
 
 def free_port():
