@@ -306,6 +306,7 @@ def test_entries_that_are_not_enabled_say_what_a_model_is(tmp_path, cli):
         (["q1,a,A"], {}, "1 item not among those of bank 'law': 'q1'"),
         (["open-000,a,A"], {}, "1 item of bank 'law' that judges score, as 'open-000'"),
         (["q00000,a,A"], {"wat": "model"}, "'wat' is unknown"),
+        (["q00000,a,A"], {"score": "answer"}, "stands for both prediction and score"),
         ([], {}, "no rows below the header"),
     ],
 )

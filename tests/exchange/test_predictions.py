@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from tests import makers
 from tests.exchange.prediction_tables import COLUMNS, HEAD, rows, table
@@ -69,6 +71,12 @@ def test_blank_predictions_stay_in_the_denominator(tmp_path):
         (HEAD + "q1,a,d,A,A\n", {"item": "i", "model": "m"}, "'domain' is missing"),
         (HEAD + "q1,a,d,A,A\n", {**COLUMNS, "x": "y"}, "'x' is unknown"),
         (HEAD + "q1,a,d,A,A\n", {"item": "i", "model": "m", "domain": "d"}, "give prediction"),
+        (HEAD + "q1,a,d,A,A\n", {**COLUMNS, "score": "k"}, "by its key=… or by its score=…"),
+        (
+            HEAD + "q1,a,d,A,A\n",
+            {**COLUMNS, "key": COLUMNS["prediction"]},
+            f"'{COLUMNS['prediction']}' stands for both prediction and key",
+        ),
         (
             "i,m,d,s\nq1,a,d,1.5\n",
             {"item": "i", "model": "m", "domain": "d", "score": "s"},
@@ -88,6 +96,12 @@ def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, column
         import_predictions(path, columns, runs=tmp_path / "runs")
     assert says in str(caught.value)
     assert not any((tmp_path / "runs").glob("*")) if (tmp_path / "runs").exists() else True
+
+
+def test_a_pipe_is_refused_before_anything_is_taken_from_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: a pipe can be read once only; write it to a file"):
+        import_predictions(tmp_path / "pipe", COLUMNS, runs=tmp_path / "runs")
 
 
 def test_empty_rows_of_a_table_are_passed_over(tmp_path):

@@ -68,7 +68,11 @@ class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file, or say that it cannot be read."""
+    """Return the SHA-256 of a file, or say that it cannot be read, or not twice."""
+    if file.is_fifo():
+        raise InputError(
+            f"{file}: a pipe can be read once only; write it to a file, and import that"
+        )
     try:
         return file_sha256(file)
     except OSError as error:

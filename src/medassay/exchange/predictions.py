@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -130,6 +131,13 @@ def check_columns(columns: Mapping[str, str], *, on_bank: bool = False) -> None:
             if on_bank
             else "--columns: give prediction=… and key=…, or score=… (a bank has the keys: --bank)"
         )
+    if {"key", "score"} <= columns.keys():
+        raise InputError(
+            "--columns: an answer is scored by its key=… or by its score=…; leave one of them out"
+        )
+    for one, other in combinations(("prediction", "key", "score"), 2):
+        if one in columns and columns.get(other) == columns[one]:
+            raise InputError(f"--columns: '{columns[one]}' stands for both {one} and {other}")
 
 
 def read_predictions(table: Path, columns: Mapping[str, str]) -> Generator[Prediction, None, None]:
