@@ -23,7 +23,7 @@ check: $(VENV)/.vendors $(VENV)/.web $(VENV)/.scale
 	$(BIN)/lint-imports
 
 test: check examples $(VENV)/.web $(VENV)/.scale $(VENV)/.local $(VENV)/.serving $(VENV)/.docs $(INTEROP)/.ready $(LEGACY)/.ready
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
 docs: $(VENV)/.docs  ## Build the documentation site, with the notebooks executed, and serve it on port 8000.
 	$(BIN)/python website/build.py --serve
