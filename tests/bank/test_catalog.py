@@ -114,6 +114,15 @@ def test_careqa_by_its_documented_fields(tmp_path, language):
     assert bank.dropped == {"empty question": 1, "no valid key": 1}
 
 
+def test_options_go_by_their_letters_in_whatever_order_a_file_has_them(tmp_path):
+    row = {"question": "Q?", "options": dict(zip("BADC", "badc", strict=True)), "answer_idx": "B"}
+    [item] = BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row])).items
+    assert (item.options, item.target.expected) == (("a", "b", "c", "d"), "B")
+    row["options"] = {"A": "a", "C": "c"}
+    with pytest.raises(InputError, match="options A, C; expected A, B"):
+        BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row]))
+
+
 def test_medqa_of_the_hub_layout(tmp_path):
     row = {
         "id": "7",

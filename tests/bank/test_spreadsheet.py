@@ -179,3 +179,20 @@ def test_a_formula_with_an_empty_text_as_its_result_is_an_empty_cell(tmp_path):
             archive.writestr(part, data)
     [item] = load_table(path, {}, name="n", licence="x", domain="d").items
     assert (item.domain, item.reference) == ("d", "Das.")
+
+
+def test_rows_and_options_beyond_the_range_that_a_file_states_are_read(tmp_path):
+    rows = (
+        ["id", "question", "key", "A", "B", "C"],
+        *([f"q{n}", f"{n}?", "C", *"abc"] for n in "12"),
+    )
+    path, small = sheet(tmp_path / "q.xlsx", *rows), tmp_path / "small.xlsx"
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(small, "w") as written:
+        for name in whole.namelist():
+            part = whole.read(name)
+            assert b'ref="A1:F3"' in part or not name.endswith("sheet1.xml")
+            written.writestr(name, part.replace(b'ref="A1:F3"', b'ref="A1:E2"'))
+    bank = load_table(small, {}, name="n", licence="x", domain="d")
+    assert [(item.id, item.options) for item in bank.items] == [
+        *(("q1", ("a", "b", "c")), ("q2", ("a", "b", "c")))
+    ]

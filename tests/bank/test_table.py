@@ -292,6 +292,31 @@ def test_columns_with_numbers_for_names_are_options_and_keys_name_them(tmp_path)
         assert bank.items[1].options == ("e", "f", "g", "h")
 
 
+@pytest.mark.parametrize("heads", ["0,1,2", "Option 0,Option 1,Option 2"])
+def test_options_counted_from_zero_are_not_shifted_by_one(tmp_path, heads):
+    (tmp_path / "f.csv").write_text(f"Frage,{heads},Richtig\nWas?,a,b,c,B\n")
+    with pytest.raises(InputError, match=r"options are counted from 1, and option 0 would be lost"):
+        load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "value"),
+    [
+        *(("es-mx", "1,500.5", 1500.5), ("es-mx", "1,500", None), ("es", "1,500", 1.5)),
+        *(("es-ar", "1,500", 1.5), ("de-ch", "4,500", None), ("de-at", "4,500", 4.5)),
+    ],
+)
+def test_commas_are_what_they_are_in_the_country_of_a_language(tmp_path, language, text, value):
+    (tmp_path / "f.csv").write_text(f'question,number\nDosis?,"{text}"\n')
+    options = {"name": "n", "licence": "x", "domain": "d", "language": language}
+    if value is None:
+        with pytest.raises(InputError, match="can be read as"):
+            load_table(tmp_path / "f.csv", {}, **options)
+        return
+    [item] = load_table(tmp_path / "f.csv", {}, **options).items
+    assert (item.target.lo, item.target.hi) == (value, value)
+
+
 def test_a_number_in_a_heading_that_is_not_its_place_names_no_option(tmp_path):
     (tmp_path / "f.csv").write_text("Frage,S2,S3,Key\nWas?,a,b,2\n")
     columns = {"question": "Frage", "A": "S2", "B": "S3", "expected": "Key"}

@@ -130,6 +130,8 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     with _unreadable(path, ""):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, rich_text=True)
         sheet = _first_shown(book)
+        # Some programs state a smaller range than they write, and what is beyond it would be lost.
+        sheet.reset_dimensions()  # type: ignore[attr-defined]
         rows = sheet.iter_rows()
         with zipfile.ZipFile(path) as archive:
             # What openpyxl leaves out when it reads row by row; nothing public names the part.
@@ -166,7 +168,10 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             for name, text in zip_longest(header, texts, fillvalue=""):
                 if text and not name:
                     raise _without_heading(path, row, text)
-            yield row, {name: text for name, text in zip(header, texts, strict=False) if name}
+            yield (
+                row,
+                {name: text for name, text in zip_longest(header, texts, fillvalue="") if name},
+            )
     finally:
         book.close()
 

@@ -40,7 +40,12 @@ _DECIMAL_COMMA = (
     *("sk", "sl", "hr", "sr", "bg", "ro", "hu", "el", "tr", "ru", "uk", "lt", "lv", "et", "id"),
     *("vi", "ca", "gl", "eu"),
 )
-_DECIMAL_POINT = ("en", "zh", "ja", "ko", "th", "he", "hi", "bn")
+_DECIMAL_POINT = (
+    *("en", "zh", "ja", "ko", "th", "he", "hi", "bn"),
+    # Where a country writes otherwise than most of its language (Unicode's CLDR).
+    *("es-mx", "es-us", "es-pr", "es-do", "es-gt", "es-hn", "es-ni", "es-pa", "es-pe", "es-sv"),
+    *("es-419", "de-ch", "de-li", "it-ch"),
+)
 _LANGUAGE = re.compile("[a-z]{2,3}(-[a-z0-9]+)*")
 
 
@@ -166,8 +171,12 @@ def _with_code(
 
 def _has_decimal_comma(language: str) -> bool | None:
     """Return whether a language writes 4,5; None where nobody here knows."""
-    name = language.partition("-")[0]
-    return True if name in _DECIMAL_COMMA else False if name in _DECIMAL_POINT else None
+    for name in (language, language.partition("-")[0]):
+        if name in _DECIMAL_POINT:
+            return False
+        if name in _DECIMAL_COMMA:
+            return True
+    return None
 
 
 def _refuse_dates(cells: Mapping[str, str], columns: Mapping[str, str], where: str) -> None:

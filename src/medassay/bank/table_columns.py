@@ -63,6 +63,7 @@ _KEY_OF = {
 }
 # "Option A", "Antwort 1": the heading of an option.
 _OPTION = re.compile(r"(?:option|choice|antwort|answer|wahl)?([a-z]|[1-9]\d?)")
+_FIRST_OPTION = re.compile(r"(?:option|choice|antwort|answer|wahl)?([01])")
 _ANSWER = ("answer", "antwort")  # a key beside options, else a model answer
 
 
@@ -143,6 +144,7 @@ def _by_headings(header: Sequence[str], file: str) -> dict[str, str]:
             clash = clash if clash[0] else (key, name)
         else:
             columns[key] = name
+    _refuse_option_zero(header, file)
     if not any(key in LETTERS for key in columns):
         # Columns 1, 2, 3 … are taken for options: left out, the key beside them would become a
         # number to guess. Where they are something else, the key is refused as no option.
@@ -163,6 +165,18 @@ def _by_headings(header: Sequence[str], file: str) -> dict[str, str]:
             f" meant: --columns '{every}'"
         )
     return columns
+
+
+def _refuse_option_zero(header: Sequence[str], file: str) -> None:
+    """Refuse options that are counted from 0: the first would be lost, the letters shifted."""
+    signs = ((_FIRST_OPTION.fullmatch(plain_heading(name)), name) for name in header)
+    numbered = {sign[1]: name for sign, name in signs if sign}
+    if numbered.keys() == {"0", "1"}:
+        zero, one = numbered["0"], numbered["1"]
+        raise InputError(
+            f"{file}: columns '{zero}' and '{one}': options are counted from 1, and option 0 would"
+            f" be lost; say which is which: --columns question=…,A={zero},B={one},…,expected=…"
+        )
 
 
 def key_of(name: str) -> str:
