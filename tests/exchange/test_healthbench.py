@@ -123,6 +123,23 @@ def test_an_answer_that_is_none_counts_in_every_tag(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"prompt_response": None}, "verdicts without the answer; expected it in prompt_response"),
+        (
+            {"prompt_response": [{"role": "assistant", "content": None}], "score": 1.0},
+            "score 1.0 for an empty answer, which meets no criterion",
+        ),
+    ],
+)
+def test_verdicts_without_an_answer_are_not_passed_over(tmp_path, change, says):
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({**GIVEN, **change}) + "\n")
+    with pytest.raises(InputError, match=f"row 1: {says}"):
+        import_healthbench([path], models=["m"], runs=tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"responses": [{"points": 5, "response_dict": {"criteria_met": "yes"}}]},

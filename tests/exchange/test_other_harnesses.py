@@ -378,6 +378,32 @@ def test_unfinished_logs_of_a_folder_are_left_out_by_name(tmp_path, cli):
     assert "no finished log of Inspect among those given (broken.json" in errors
 
 
+def test_half_a_log_is_not_imported_as_a_whole_one(tmp_path, cli):
+    path = written(tmp_path, "half", "m", sixteen("CI"))
+    log = json.loads(path.read_text())
+    path.write_text(json.dumps({**log, "results": {**log["results"], "completed_samples": 40}}))
+    code, _, errors = cli("import", "inspect", path, "--to", "run")
+    assert (code, "holds 16 of the 40 samples that its results are of" in errors) == (3, True)
+    path.write_text(json.dumps({**log, "invalidated": True}))
+    code, _, errors = cli("import", "inspect", path, "--to", "run")
+    assert (code, "samples in it were marked as invalid" in errors) == (3, True), errors
+    folder = Path(shutil.copytree(ONE["lm-eval"], tmp_path / "logs"))
+    [samples] = folder.glob("samples_doses_*")
+    samples.write_bytes(b"".join(samples.read_bytes().splitlines(keepends=True)[:-1]))
+    code, _, errors = cli("import", "lm-eval", folder, "--to", "run", "--model", "m")
+    assert (code, "samples that its results are of; expected the whole" in errors) == (3, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_backend_is_not_the_name_of_a_model(tmp_path, cli):
+    folder = Path(shutil.copytree(ONE["lm-eval"], tmp_path / "logs"))
+    [path] = folder.glob("results_*.json")
+    results = {**json.loads(path.read_text()), "model_source": "gguf", "model_name": ""}
+    path.write_text(json.dumps(results))
+    code, _, errors = cli("import", "lm-eval", folder, "--to", "run")
+    assert (code, "name it with --model" in errors) == (3, True), errors
+
+
 def test_a_second_log_of_a_model_is_refused(tmp_path, cli):
     one = written(tmp_path, "one", "a", sixteen("CI"))
     again = written(tmp_path, "again", "a", sixteen("CI"))

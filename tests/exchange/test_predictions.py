@@ -88,6 +88,7 @@ def test_blank_predictions_stay_in_the_denominator(tmp_path):
             "row 2: 'score' is 'nan'",
         ),
         (HEAD + "q1,a,d,A,A\nq1,a\u200b,d,A,A\n", COLUMNS, "two models are called 'a"),
+        (HEAD + "q1,a,é,A,A\nq2,a,e\u0301,A,A\n", COLUMNS, "two domains are called"),
     ],
 )
 def test_bad_tables_name_row_and_column_and_leave_nothing(tmp_path, text, columns, says):

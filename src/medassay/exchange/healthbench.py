@@ -40,6 +40,7 @@ from medassay.exchange.imported import (
     seal_import,
     write_trials,
 )
+from medassay.exchange.prediction import refuse_alike
 from medassay.kinds.criteria.grader import CriteriaBody, CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
 from medassay.runner.manifest import grader_entry
@@ -127,6 +128,7 @@ def import_healthbench(
     for first, other in pairwise(sorted(names)):
         if first == other:
             raise InputError(f"two files are of model '{first}'; name each with --model")
+    refuse_alike(names, "models")
     digests = [file_digest(file) for file in paths]
     source = ImportSource(
         file=paths[0],
@@ -180,6 +182,12 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
                 f"{where}: {len(responses)} verdicts for {len(line.rubrics)} criteria; expected one"
                 " for each, a question, and a criterion with points above 0"
             )
+        if line.prompt_response is None:
+            raise InputError(
+                f"{where}: verdicts without the answer; expected it in prompt_response, as"
+                ' [{"role": "assistant", "content": "…"}]'
+            )
+        text = "\n\n".join(turn.content or "" for turn in line.prompt_response)
         record |= {"kind": "public", "source": "HealthBench"}
         check_record(record, where, {DOMAIN})
         verdicts = [
@@ -189,7 +197,7 @@ def read_healthbench(path: Path) -> Iterator[JudgedAnswer]:
         ]
         judged = JudgedAnswer(
             item=build_item(record),
-            text="\n\n".join(turn.content or "" for turn in line.prompt_response or ()),
+            text=text,
             verdict=Verdict(valid=True, body=CriteriaBody(criteria=verdicts)),
             where=where,
         )
@@ -202,7 +210,12 @@ def _check_score(judged: JudgedAnswer, stored: Cell, where: str) -> None:
     score = CriteriaGrader().score(judged.item, judged.verdict)
     if not isinstance(stored, int | float) or isinstance(stored, bool) or score is None:
         return
-    if not math.isclose(stored, score, abs_tol=1e-6):
+    if not judged.text.strip() and stored:
+        raise InputError(
+            f"{where}: score {stored} for an empty answer, which meets no criterion and counts 0;"
+            " expected the answer in prompt_response"
+        )
+    if judged.text.strip() and not math.isclose(stored, score, abs_tol=1e-6):
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 

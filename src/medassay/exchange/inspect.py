@@ -41,6 +41,7 @@ class _Header(msgspec.Struct):
     eval: _Eval
     status: Any = None
     results: Any = None
+    invalidated: Any = None
 
 
 class _ScoreName(msgspec.Struct):
@@ -50,6 +51,7 @@ class _ScoreName(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     scores: list[_ScoreName] | None = None
+    completed_samples: int = 0
 
 
 class _MessagePart(msgspec.Struct):
@@ -112,6 +114,8 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
     spec = header.eval
     if header.status != "success":
         raise UnfinishedLog(path, f"its status is '{header.status}'")
+    if header.invalidated:
+        raise UnfinishedLog(path, "samples in it were marked as invalid")
     # A scorer that gives several values has a score of each name; samples file them under the
     # scorer.
     expected = f"{path}: no log of Inspect; expected results with scores"
@@ -126,7 +130,9 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
     scorer_taken = scorer or next(iter(names))
     return PredictionFile(
         source=source,
-        predictions=_predictions(path, spec, scorer_taken, names[scorer_taken]),
+        predictions=_predictions(
+            path, spec, scorer_taken, names[scorer_taken], results.completed_samples
+        ),
         remembered={"harness": "inspect_ai", "version": version, "score": scorer_taken},
     )
 
@@ -189,7 +195,7 @@ def _samples(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _predictions(
-    path: Path, spec: _Eval, name: str, scorer: str
+    path: Path, spec: _Eval, name: str, scorer: str, n_completed: int
 ) -> Generator[Prediction, None, None]:
     scored = n_asked = 0
     for where, document in _samples(path):
@@ -211,6 +217,11 @@ def _predictions(
             score=_value(value, where),
             question=_question(sample),
             reference=_text(sample.target),
+        )
+    if n_asked < n_completed:
+        raise InputError(
+            f"{path.name}: holds {n_asked} of the {n_completed} samples that its results are of;"
+            " expected the whole log"
         )
     if n_asked and not scored:
         raise InputError(f"{path.name}: none of {n_asked} samples has score '{name}'")

@@ -50,15 +50,21 @@ class _HarnessResults(msgspec.Struct):
     """What a results file says of a run; nothing of it is checked yet."""
 
     model_name: Any = ""
-    model_source: Any = ""
     lm_eval_version: Any = "unknown"
     higher_is_better: Any = None
+    n_samples: Any = msgspec.field(default=None, name="n-samples")
 
     @property
     def model(self) -> str:
-        """Return the model's name, "" where none is told."""
-        names = (self.model_name, self.model_source)
-        return next((name for name in names if isinstance(name, str) and name), "")
+        """Return the model's name, "" where none is told: the backend beside it serves many."""
+        return self.model_name if isinstance(self.model_name, str) else ""
+
+    def n_asked(self, task: str) -> int:
+        """Return how many documents of a task were asked, 0 where it is not told."""
+        tasks = self.n_samples
+        counts = tasks.get(task) if isinstance(tasks, dict) else None
+        n_asked = counts.get("effective") if isinstance(counts, dict) else None
+        return n_asked if isinstance(n_asked, int) else 0
 
     def lower_is_better(self, task: str) -> set[str]:
         """Return the metrics of a task of which the harness says that less is better."""
@@ -156,8 +162,9 @@ def _results(samples: Path) -> _HarnessResults:
 def _predictions(
     file: Path, results: _HarnessResults, model: str, metric: str, filter_name: str
 ) -> Generator[Prediction, None, None]:
-    task = _NAME.match(file.name)
-    lower = results.lower_is_better(task["task"] if task else "")
+    match = _NAME.match(file.name)
+    task = match["task"] if match else file.stem
+    lower = results.lower_is_better(task)
     filter_wanted = filter_name
     n_taken = 0
     for number, row in enumerate(_rows(file), 1):
@@ -178,7 +185,7 @@ def _predictions(
                 )
             yield Prediction(
                 where=where,
-                domain=task["task"] if task else file.stem,
+                domain=task,
                 model=model,
                 item=str(sample.doc_id),
                 text=_answer(sample),
@@ -195,6 +202,11 @@ def _predictions(
         n_taken += 1
     if filter_name and not n_taken:
         raise InputError(f"{file.name}: no rows of filter '{filter_name}'")
+    if n_taken < results.n_asked(task):
+        raise InputError(
+            f"{file.name}: holds {n_taken} of the {results.n_asked(task)} samples that its results"
+            " are of; expected the whole file"
+        )
 
 
 def _rows(file: Path) -> Iterator[Any]:

@@ -303,9 +303,11 @@ def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
     models = distinct(base, "model")
     refuse_alike(models, "models")
     refuse_alike(distinct(base, "item", "item"), "items")
+    domains = distinct(base, "domain", "item")
+    refuse_alike(domains, "domains")
     return import_manifest(
         replace(log.source, limits=limits_with_grades(log.source.limits, base)),
-        domains=distinct(base, "domain", "item"),
+        domains=domains,
         models=models,
         settings=distinct(base, "setting"),
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
