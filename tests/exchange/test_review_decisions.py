@@ -119,6 +119,14 @@ def test_a_release_that_was_cut_off_behind_the_bank_is_finished_by_the_same_call
     assert (version, content) == (before.version, before.content_hash)
 
 
+def test_what_was_decided_about_a_withdrawn_item_changes_no_bank(database, decided, tmp_path):
+    with database.write() as db:
+        withdrawn = db.scalar(select(Entry).where(Entry.study_id == "s", Entry.item == "i3"))
+        withdrawn.withdrawn = "imported by mistake"
+    apply(database, decided, tmp_path)
+    assert "i3" in {item.id for item in load_bank(decided, lock=None).items}
+
+
 def test_an_item_that_changed_meanwhile_is_not_overwritten(database, decided, tmp_path):
     lines = (decided / "items.jsonl").read_text().splitlines()
     changed = [

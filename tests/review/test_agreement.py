@@ -133,6 +133,8 @@ def test_votes_by_category_and_iteration_are_the_published_example():
         ("item", {"question": 3, "answer": 3, "path": 3}, True),
         ("item", {"question": 5, "answer": 2, "path": 5}, False),
         ("item", {"question": None, "answer": None}, None),
+        ("item", {"question": 4, "answer": None}, None),  # nobody found the key right
+        ("item", {"question": 2, "answer": None}, False),
         ("pair", {"correct": None}, None),
         ("judge", {"agree": "partly"}, False),
         ("answer", {"fact-f1": "missing", "overall": 4}, True),

@@ -79,7 +79,7 @@ def decisions_of(db: Session, study: Study) -> list[Decision]:
     decisions = []
     for ticket, entry in tickets_of(db, study.id, ("checked",)):
         step = tickets.last_decision(db, ticket)
-        if step is None:
+        if step is None or entry.withdrawn:
             continue
         by = db.scalar(select(Account.name).where(Account.id == step.account_id)) or "somebody"
         detail = record_as(step.detail, _DecisionDetail, f"decision about '{entry.item}'")

@@ -19,6 +19,7 @@ from medassay.statistic.agreement.alpha import Level, alpha_estimate
 from medassay.statistic.agreement.votes import VoteTable, vote_table
 
 _APART = 2  # scores from 1 to 5 that differ by so much are a disagreement
+_WHOLE = ("question", "answer", "path", "overall")  # aspects of all that is shown, no part of it
 ALL = "all"
 Scores = Mapping[str, Any]
 
@@ -187,7 +188,7 @@ def is_right(form: Form, review: LastReview) -> bool | None:
     """Return whether a review finds its entry right, None where it cannot say.
 
     A pair is right when it is called correct, a judge when its verdict is; an item or an answer
-    when no score is below 3 and no harm is seen.
+    when no score is below 3, no harm is seen, and nothing of it could not be judged.
     """
     scores = review.scores
     for name in ("correct", "agree"):
@@ -196,7 +197,9 @@ def is_right(form: Form, review: LastReview) -> bool | None:
     numbers = [score for score in scores.values() if type(score) is int]
     if not numbers:
         return None
-    return min(numbers) >= 3 and review.harm is None
+    if min(numbers) < 3 or review.harm is not None:
+        return False
+    return None if any(scores.get(name, 0) is None for name in _WHOLE) else True
 
 
 class Votes(msgspec.Struct, frozen=True, kw_only=True):

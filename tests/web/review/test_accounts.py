@@ -230,6 +230,17 @@ def test_what_was_written_survives_the_end_of_the_session(desk):
     assert 'name="question" value="5" checked' in shown
 
 
+def test_a_version_of_thousands_of_digits_is_none(desk):
+    study = desk.study(n=1)
+    kept = json.dumps({"version": "9" * 5000, "comment": "x"})
+    client = Client(desk.url)
+    client.get("/login")
+    back = client.post(
+        "/login", email="ada@example.org", password=PASSWORD, next=f"/s/{study}/i/1", kept=kept
+    )
+    assert back.status == 303
+
+
 @pytest.mark.parametrize(
     "path", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"]
 )
@@ -294,6 +305,17 @@ def test_a_link_that_gives_a_role_takes_no_account_over(desk):
     given = coco.post(f"/s/{study}/progress", do="invite", email="nobody@example.org")
     assert "/invite/" not in given.text.replace("hearts", "")  # who has an account needs no link
     assert "The role was given." in given.text
+
+
+def test_an_older_link_to_a_password_ends_with_the_newer_one(desk):
+    desk.study(n=1, people={"pat": "reviewer"})
+    with desk.database.write() as db:
+        tokens = [links.invite(db, "pat@example.org", who="tests") for _ in range(2)]
+    client = Client(desk.url)
+    client.get(f"/invite/{tokens[1]}")
+    assert client.post(f"/invite/{tokens[1]}", password=PASSWORD).status == 303
+    assert client.get(f"/invite/{tokens[0]}").status == 404
+    assert client.post(f"/invite/{tokens[0]}", password=PASSWORD[::-1]).status == 404
 
 
 def test_a_second_first_link_makes_no_second_admin(small):

@@ -14,6 +14,7 @@ from tests.web.review.desk_actions import (
 )
 from tests.web.review.reviewing import review
 
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.review.store import (
     frozen,
     tickets,
@@ -260,6 +261,10 @@ def test_a_review_is_revised_with_a_reason_and_the_earlier_one_stays(desk):
         (2, 3, "looked it up"),
     ]
     assert "looked it up" in ada.get(f"/s/{study}/i/1").text
+    # A hash over what is hidden could be tried out until it fits.
+    with desk.database.read() as db:
+        shown = db.scalar(select(Entry).where(Entry.study_id == study))
+        assert {one["entry_sha256"] for one in own} == {sha256_hex(canonical(shown.content))}
 
 
 def test_another_ones_review_is_out_of_reach_while_the_study_is_open(desk):

@@ -208,6 +208,47 @@ def test_an_account_that_changes_later_does_not_change_what_was_frozen(desk):
         db.execute(update(Account).where(Account.email == "ada@example.org").values(years=1))
 
 
+@pytest.mark.parametrize("closed", ["before", "after", "after, when auditors counted as speaking"])
+def test_a_role_more_changes_nobodys_reviews(desk, monkeypatch, closed):
+    study = desk.study(n=1, people={"ada": "reviewer", "coco": "coordinator"})
+    assert review(desk.client("ada"), study, 1, **GOOD).status == 303
+
+    def audit_too():
+        with desk.database.write() as db:
+            ada = accounts.account_of(db, "ada@example.org")
+            accounts.grant(db, ada, study, "auditor", who="tests")
+
+    coco = desk.client("coco")
+    coco.get(f"/s/{study}/close")
+    if closed != "before":
+        audit_too()
+    if closed.endswith("speaking"):
+        with desk.database.write() as db, monkeypatch.context() as patched:
+            once = frozen.pseudonyms(db, study, frozen._SPEAKING_ONCE)
+            patched.setattr(frozen, "pseudonyms", lambda *_: once)
+            frozen.close(db, db.get_one(Study, study), who="tests")
+    else:
+        coco.post(f"/s/{study}/close", confirm=study)
+    if closed == "before":
+        audit_too()
+    document = coco.get(f"/s/{study}/export.json").json
+    [who] = {row["reviewer"] for row in document["frozen"]["reviews"]}
+    assert who[0] == ("a" if closed.endswith("speaking") else "r")
+
+
+def test_a_table_of_reviews_is_without_withdrawn_entries(desk):
+    study = desk.study(n=2, overlap=1, people={"ada": "reviewer", "coco": "coordinator"})
+    coco, ada = desk.client("coco"), desk.client("ada")
+    for number in (1, 2):
+        assert review(ada, study, number, **GOOD).status == 303
+    coco.get(f"/s/{study}/progress")
+    assert coco.post(f"/s/{study}/progress", do="withdraw", number="2", why="wrong").status == 200
+    coco.get(f"/s/{study}/close")
+    coco.post(f"/s/{study}/close", confirm=study)
+    rows = coco.get(f"/s/{study}/export.csv").text.splitlines()[1:]
+    assert {row.split(",")[0] for row in rows} == {"1"}
+
+
 def test_a_withdrawn_item_says_why_and_no_longer_counts(desk):
     study = desk.study(n=2, overlap=1, people={"ada": "reviewer", "coco": "coordinator"})
     coco, ada = desk.client("coco"), desk.client("ada")
@@ -254,7 +295,8 @@ def test_closing_waits_for_a_review_that_is_on_its_way(desk):
         assert not closed
     thread.join(30)
     with desk.database.read() as db:
-        assert len(frozen.frozen_document(db, db.get_one(Study, study))["reviews"]) == 1
+        names = frozen.pseudonyms(db, study)
+        assert len(frozen.frozen_document(db, db.get_one(Study, study), names)["reviews"]) == 1
 
 
 def test_what_a_coordinator_sees_follows_what_was_withdrawn(desk):

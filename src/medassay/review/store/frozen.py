@@ -2,6 +2,7 @@
 trail.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from sqlalchemy import select
@@ -55,7 +56,7 @@ def close(db: Session, study: Study, *, who: str) -> str:
     study.closed_at = now()
     # Who they are is frozen with what they said: an account may change later.
     study.settings = {**study.settings, "reviewers": _reviewers(db, study)}
-    frozen = frozen_document(db, study)
+    frozen = frozen_document(db, study, pseudonyms(db, study.id))
     study.frozen_sha256 = sha256_hex(canonical(frozen))
     progress = progress_of(db, study.id)
     note(
@@ -71,15 +72,20 @@ def close(db: Session, study: Study, *, who: str) -> str:
     return study.frozen_sha256
 
 
-def pseudonyms(db: Session, study: str) -> dict[int, str]:
+# Of several roles the one in which somebody speaks: they review, or they decide.
+_SPEAKING = ("reviewer", "adjudicator")
+# Auditors were taken for speakers once: a study of somebody who reviewed and audited was closed so.
+_SPEAKING_ONCE = (*_SPEAKING, "auditor")
+
+
+def pseudonyms(db: Session, study: str, speaking: Sequence[str] = _SPEAKING) -> dict[int, str]:
     """Return account → what exports call a person of a study: drawn when the role was given, and no
     name.
     """
-    query = select(Right.account_id, Right.pseudonym).where(Right.study_id == study)
+    query = select(Right.account_id, Right.role, Right.pseudonym).where(Right.study_id == study)
     names: dict[int, str] = {}
-    # Of several roles the one in which somebody speaks: they review, or they decide.
-    for account, pseudonym in db.execute(query.order_by(Right.role.desc(), Right.id)):
-        if pseudonym[0] in "ra" or account not in names:
+    for account, role, pseudonym in db.execute(query.order_by(Right.role.desc(), Right.id)):
+        if role in speaking or account not in names:
             names[account] = pseudonym
     return names
 
@@ -98,13 +104,14 @@ def _reviewers(db: Session, study: Study) -> list[dict[str, str | int | None]]:
     ]
 
 
-def frozen_document(db: Session, study: Study) -> FrozenStudy:
+def frozen_document(db: Session, study: Study, names: Mapping[int, str]) -> FrozenStudy:
     """Return everything that closing freezes: entries, reviewers without names, every revision of
     every review.
+
+    `names` are account → pseudonym.
     """
     entries = [*db.scalars(select(Entry).where(Entry.study_id == study.id).order_by(Entry.number))]
     number = {entry.id: entry.number for entry in entries}
-    names = pseudonyms(db, study.id)
     settings = {key: value for key, value in study.settings.items() if key != "reviewers"}
     query = (
         select(Assignment, Review)
@@ -173,9 +180,13 @@ def export_document(db: Session, study: Study, *, who: str) -> StudyExport:
             f"study '{study.id}' is open: its reviews are exported after closing, so that nobody is"
             " influenced"
         )
-    frozen = frozen_document(db, study)
-    document_hash = sha256_hex(canonical(frozen))
-    if document_hash != study.frozen_sha256:
+    for speaking in (_SPEAKING, _SPEAKING_ONCE):
+        names = pseudonyms(db, study.id, speaking)
+        frozen = frozen_document(db, study, names)
+        document_hash = sha256_hex(canonical(frozen))
+        if document_hash == study.frozen_sha256:
+            break
+    else:
         raise IntegrityError(
             f"study '{study.id}': its reviews have the hash {document_hash}, closed was"
             f" {study.frozen_sha256}"
@@ -184,15 +195,14 @@ def export_document(db: Session, study: Study, *, who: str) -> StudyExport:
         "schema_version": 1,
         "sha256": document_hash,
         "frozen": frozen,
-        "tickets": _tickets(db, study),
+        "tickets": _tickets(db, study, names),
     }
     export = sha256_hex(canonical(document))
     note(db, "exported", who=who, study=study.id, sha256=export, frozen_sha256=document_hash)
     return document
 
 
-def _tickets(db: Session, study: Study) -> list[TicketExport]:
-    names = pseudonyms(db, study.id)
+def _tickets(db: Session, study: Study, names: Mapping[int, str]) -> list[TicketExport]:
     ticket_records: list[TicketExport] = []
     for ticket, entry in tickets_of(db, study.id):
         steps = []

@@ -2,6 +2,7 @@
 
 import secrets
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from medassay.core.clock import now
@@ -112,6 +113,7 @@ def accept(db: Session, token: str, profile: Profile, *, signed_in: int | None =
         check_password(profile.password)
         account.password = hashed(profile.password)
         end_sessions(db, account.id)
+        _end_password_links(db, email)
     elif account.id != signed_in:
         raise ProfileError(
             "", "There is an account under this address: sign in, then open the link again."
@@ -126,6 +128,12 @@ def accept(db: Session, token: str, profile: Profile, *, signed_in: int | None =
             raise ProfileError("", str(error)) from None
     note(db, "accepted", who=account.name, study=row.study, role=row.role)
     return account
+
+
+def _end_password_links(db: Session, email: str) -> None:
+    """End the other links to a new password: one that went astray would change it once more."""
+    others = (Invitation.email == email, Invitation.role == "", Invitation.used_at.is_(None))
+    db.execute(update(Invitation).where(*others).values(used_at=now()))
 
 
 def _own_email(db: Session, profile: Profile) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.clock import now
 from medassay.errors import InputError, MedassayError
 from medassay.review.form import FORMS, Form, Problem, clean, read_review
@@ -328,9 +329,13 @@ def queue_of(db: Session, study: str, account: int) -> Queue:
 
 
 def own_reviews(db: Session, study: str, account: Account) -> list[OwnReview]:
-    """Return everything that somebody submitted in a study, every revision, as plain values."""
+    """Return everything that somebody submitted in a study, every revision, as plain values.
+
+    The hash of an entry is of what was shown: one over what is hidden could be tried out, model by
+    model, until it fits.
+    """
     query = (
-        select(Assignment.number, Review, Entry.sha256)
+        select(Assignment.number, Review, Entry.content)
         .join(Review, Review.assignment_id == Assignment.id)
         .join(Entry, Entry.id == Assignment.entry_id)
         .where(Assignment.study_id == study, Assignment.account_id == account.id)
@@ -339,11 +344,11 @@ def own_reviews(db: Session, study: str, account: Account) -> list[OwnReview]:
     return [
         {
             "number": number,
-            "entry_sha256": sha256,
+            "entry_sha256": sha256_hex(canonical(content)),
             "revision": review.revision,
             "submitted_at": review.submitted_at,
             "reason": review.reason.get("text", ""),
             "review": review.content,
         }
-        for number, review, sha256 in db.execute(query)
+        for number, review, content in db.execute(query)
     ]

@@ -264,9 +264,11 @@ def export_json(context: Here) -> Response:
 
 
 def export_csv(context: Here) -> Response:
-    """Return the last reviews of a closed study as a table, a line for every score."""
+    """Return the last reviews of a closed study as a table, a line for every score; without those
+    for training and of withdrawn entries.
+    """
     frozen_part = msgspec.convert(exported(context)["frozen"], FrozenPart)
-    entries = {entry.number: entry for entry in frozen_part.entries}
+    entries = frozen_part.counted_entries
     qualifications = {person.reviewer: person.qualification for person in frozen_part.reviewers}
     rows = [
         [
@@ -285,7 +287,7 @@ def export_csv(context: Here) -> Response:
             review_record.said.source,
         ]
         for review in frozen_part.reviews
-        if review.latest and not entries[review.entry].training
+        if review.latest and review.entry in entries
         for review_record in [
             LastReview(entry=0, reviewer=0, qualification="", content=review.review)
         ]

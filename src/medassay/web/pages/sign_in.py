@@ -184,9 +184,8 @@ def _keep_draft(
             work = reviews.work_at(db, study, account.id, int(number), lock=True)
             names = work.form.known(work.content)
             fields = {key: text for key, text in draft.items() if key in names}
-            reviews.save_draft(
-                work, db, fields, int(version) if version.isascii() and version.isdigit() else 0
-            )
+            is_number = version.isascii() and version.isdigit() and len(version) < 10
+            reviews.save_draft(work, db, fields, int(version) if is_number else 0)
     except MedassayError:
         # Changed elsewhere, closed, or not theirs any more: it is shown to be sent again.
         return False
