@@ -92,6 +92,34 @@ def test_rules_of_a_domain_look_at_that_domain(tmp_path, cli):
     assert "no domain 'c'; there are a, b" in errors
 
 
+def test_a_domain_of_few_items_proves_nothing_in_a_mean_of_domains(tmp_path, cli):
+    for few in (2, 9, 10):
+        paths = {
+            model: table(
+                tmp_path,
+                f"{model}-{few}",
+                [
+                    *answers(model, [1] * wins + [0] * (300 - wins), "big"),
+                    *((f"t{n}", model, "tiny", 1 if n else 0) for n in range(few)),
+                ],
+            ).path
+            for model, wins in (("new", 152), ("old", 150))
+        }
+        rules = ("noninferior:0.05", "equivalent:0.2", "noninferior:0.05@big")
+        _, report = held(cli, paths["new"], paths["old"], *rules)
+        assert [check["passed"] for check in report["rules"]] == [few > 9, few > 9, True]
+        says = f"domain 'tiny' has {few} of the 10 items that each domain of a mean needs"
+        assert (says in report["rules"][0]["reason"]) == (few < 10)
+
+
+def test_a_minimum_on_fewer_than_ten_items_is_not_met(tmp_path, cli):
+    for n in (9, 10):
+        old, new = (table(tmp_path, f"{m}{n}", answers(m, [1] * n)).path for m in ("old", "new"))
+        code, report = held(cli, new, old, "minimum:0.3")
+        assert code == (n < 10)
+        assert ("fewer than 10 items prove nothing" in report["rules"][0]["reason"]) == (n < 10)
+
+
 def marked_run(tmp_path, name, wrong, *, n=60, cluster=False):
     """Return a run over marked items, some answered wrongly."""
     items = [

@@ -55,12 +55,14 @@ def units(value: float | None, scale: Sequence[float | None]) -> str:
     --------
     >>> units(0.612, [0, 1]), units(7.25, [0, 10]), units(None, [0, 1]), units(1.23456, [0, None])
     ('61.2', '7.25', '–', '1.235')
+    >>> units(-0.0001, [0, 1])
+    '0.0'
     """
     if value is None:
         return "–"
     if None in scale:
-        return f"{value:.4g}"
-    return f"{100 * value:.1f}" if list(scale) == [0, 1] else f"{value:.2f}"
+        return f"{value:z.4g}"
+    return f"{100 * value:z.1f}" if list(scale) == [0, 1] else f"{value:z.2f}"
 
 
 def scale_text(scale: Sequence[float | None], better: str = "high") -> str:

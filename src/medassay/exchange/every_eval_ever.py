@@ -204,7 +204,7 @@ def _result(run: Run, domain: str, row: LeaderboardRow) -> dict[str, Any]:
                     "lower": row.lo,
                     "upper": row.hi,
                     "confidence_level": run.statistics.level,
-                    "method": "percentile bootstrap over items",
+                    "method": row.interval or "percentile",
                 },
                 "num_samples": row.n,
                 "num_bootstrap_samples": run.statistics.n_resamples,

@@ -14,6 +14,7 @@ from medassay.core.scale import units
 from medassay.errors import InputError, UsageError
 from medassay.exchange.compare import Comparison
 from medassay.exchange.compared_pairs import ComparedPair
+from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.storage.run import Run
 
 RuleKind = Literal["noninferior", "equivalent", "minimum", "harm", "cutoff", "coverage"]
@@ -205,6 +206,18 @@ class _Held:
         better = self._statistics(pair.a).scale.better
         margin = rule.limit
         text = f"{pair.a} against {pair.b}"
+        if pair is self._overall and (thin := self._thin_domain()):
+            name, n = thin
+            return GateCheck(
+                rule=str(rule),
+                passed=False,
+                value=pair.diff,
+                limit=-margin,
+                n=pair.n,
+                reason=f"{text}: domain '{name}' has {n} of the {SMALL_N} items that each domain of"
+                " a mean needs; hold the rule in one domain, as "
+                f"{rule.kind}:{margin:.15g}@domain",
+            )
         if pair.bounds_90 is None:
             return GateCheck(
                 rule=str(rule),
@@ -231,6 +244,28 @@ class _Held:
             f" [{self._units(lo)}, {self._units(hi)}], margin {self._units(margin)}, n={pair.n}",
         )
 
+    def _thin_domain(self) -> tuple[str, int] | None:
+        """Return a domain of the mean with too few scores of one of the two, and how many.
+
+        It would weigh as much as the others, and its spread cannot be told.
+        """
+        statistics = self._statistics(self._overall.a)
+        if self._overall.domain != OVERALL:
+            return None
+        for name in statistics.domains:
+            counts = [
+                sum(
+                    row.n
+                    for row in self._statistics(label).rows(name, self._overall.mode)
+                    if row.key == self._comparison.places[label][1:]
+                )
+                for label in (self._overall.a, self._overall.b)
+                if name in self._statistics(label).domains
+            ]
+            if name != OVERALL and min(counts, default=0) < SMALL_N:
+                return name, min(counts, default=0)
+        return None
+
     def _pair(self, domain: str) -> ComparedPair:
         if not domain or domain == self._overall.domain:
             return self._overall
@@ -253,10 +288,13 @@ class _Held:
         is_met = bound is not None and (
             bound >= rule.limit if better == "high" else bound <= rule.limit
         )
+        is_met = is_met and row.n >= SMALL_N
         end = "lower" if better == "high" else "upper"
         reason = f"{row.name}: {row.score_text}, {end} end held against {self._units(rule.limit)}"
         if bound is None:
             reason = f"{row.name}: no interval of the score"
+        elif row.n < SMALL_N:
+            reason += f"; fewer than {SMALL_N} items prove nothing"
         return GateCheck(
             rule=str(rule),
             passed=is_met,
@@ -299,7 +337,7 @@ class _Held:
         row = self._row(self._overall.a)
         if rule.kind == "coverage":
             share, n, passed = row.coverage, row.n, row.coverage >= rule.limit
-            says = f"{100 * share:.1f} % of the items have a score, {100 * rule.limit:g} % needed"
+            says = f"{100 * share:.6g} % of the items have a score, {100 * rule.limit:g} % needed"
         else:
             n = row.replies
             share = row.cut_off / n if n else 1.0

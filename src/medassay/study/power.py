@@ -5,6 +5,7 @@ have.
 import msgspec
 
 from medassay.errors import InputError
+from medassay.statistic.interval.bootstrap import SMALL_N
 from medassay.statistic.test.planner import (
     critical_value,
     difference_shown,
@@ -120,8 +121,10 @@ def _check(
         raise InputError(f"--deviation {deviation:g}: expected a number above 0")
     if not 0 < difference < float("inf"):
         raise InputError(f"--difference {difference:g}: expected a number above 0")
-    if items is not None and items < 1:
-        raise InputError(f"--items {items}: expected at least 1")
+    if items is not None and items < SMALL_N:
+        raise InputError(
+            f"--items {items}: expected at least {SMALL_N}; on fewer a board ranks no model"
+        )
 
     if deviation is not None and not 1e-6 < difference / deviation < 1e6:
         raise InputError(

@@ -112,7 +112,7 @@ def _corrected_mean(
     half = float(ndtri(0.975)) * se
     lo, hi = value - half, value + half
     if clip is not None:
-        lo, hi = max(clip[0], lo), min(clip[1], hi)
+        lo, hi = (min(max(end, clip[0]), clip[1]) for end in (lo, hi))
     return CorrectedMean(value=value, lo=lo, hi=hi, se=se, lam=lam, n_labelled=n, n_unlabelled=rest)
 
 
