@@ -199,7 +199,10 @@ def test_an_item_that_was_rewritten_under_the_same_revision_is_not_approved(
         apply(database, decided, tmp_path)
 
 
-def test_a_corrected_key_corrects_the_open_form_of_the_question(database, tmp_path):
+@pytest.mark.parametrize(("reference", "corrected"), [("a", "b"), ("A.", "b."), ("c", None)])
+def test_a_corrected_key_corrects_the_open_form_of_the_question(
+    database, tmp_path, reference, corrected
+):
     closed = {
         **makers.law_items()[0],
         "id": "q-quiz",
@@ -213,7 +216,7 @@ def test_a_corrected_key_corrects_the_open_form_of_the_question(database, tmp_pa
         "domain": "law",
         "question": "Q?",
         "answer_type": "open",
-        "reference": "a",
+        "reference": reference,
         "source": "written for a test",
         "meta": {"question": "q"},
     }
@@ -223,11 +226,15 @@ def test_a_corrected_key_corrects_the_open_form_of_the_question(database, tmp_pa
             db, [one for one in bank_entries(bank) if one.item == "q-quiz"], "item"
         )
         settle(db, study, "q-quiz", found, verdict="correct", option="B")
+    if corrected is None:
+        with pytest.raises(InputError, match="'c', that contradicts the new key"):
+            apply(database, tmp_path / "law", tmp_path)
+        return
     apply(database, tmp_path / "law", tmp_path)
     records = {
         item.id: record for item, record in bank_records(load_bank(tmp_path / "law", lock=None))
     }
-    assert (records["q-quiz"]["expected"], records["q-open"]["reference"]) == ("B", "b")
+    assert (records["q-quiz"]["expected"], records["q-open"]["reference"]) == ("B", corrected)
     assert {record["revision"] for record in records.values()} == {2}
 
 

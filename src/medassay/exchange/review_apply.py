@@ -349,6 +349,11 @@ def _as_twin(other: ItemObject, before: ItemObject, after: ItemObject) -> ItemOb
     """Return another form of the same question after the same change.
 
     None where it says nothing of what changed.
+
+    Raises
+    ------
+    InputError
+        When another answer is right now, and the form has a reference answer in words of its own.
     """
     twin = other.copy()
     for key in ("question", "path", "leaf", "options", "expected", "reference"):
@@ -356,12 +361,24 @@ def _as_twin(other: ItemObject, before: ItemObject, after: ItemObject) -> ItemOb
             twin.update(cast(ItemObject, {key: after.get(key)}))
     line = item_line(other)
     right, now_right = item_line(before).right_text, item_line(after).right_text
-    if right and now_right and line.reference == right:
-        twin |= {"reference": now_right}
+    if right and now_right and line.reference and right != now_right:
+        if _said(line.reference) != _said(right):
+            raise InputError(
+                f"item '{line.id}', another form of '{item_line(before).id}', has a reference"
+                f" answer in its own words, '{line.reference:.60}', that contradicts the new key;"
+                " send the decision back, and review the two as items of their own"
+            )
+        full_stop = "." if line.reference.rstrip().endswith(".") else ""
+        twin |= {"reference": now_right.rstrip(" .") + full_stop}
     if twin == other:
         return None
     twin.pop("rationale", None)
     return {**twin, "revision": line.revision + 1}
+
+
+def _said(answer: str) -> str:
+    """Return an answer without what does not change what it says."""
+    return " ".join(answer.casefold().split()).rstrip(" .")
 
 
 def _is_approved(record: ItemObject, decision: Decision) -> bool:
