@@ -170,6 +170,29 @@ def test_what_is_low_what_is_below_nine_and_what_is_flagged_are_three_questions(
     assert counts(found) == EntryCounts(entries=4, any_low=3, below_nine=0, flagged=1, harm=1)
     short = standing_of(6, [one(6, 1, {"question": 2, "answer": 3})])
     assert (short.total, short.flagged) == (None, True)  # no path: a mean below 3
+    unsure = {"question": 1, "answer": 1, "path": None}
+    mixed = standing_of(7, [one(7, 1, (5, 5, 5)), one(7, 2, unsure), one(7, 3, unsure)])
+    assert (mixed.total, mixed.flagged) == (15, True)  # two of three call it as bad as can be
+
+
+@pytest.mark.parametrize(
+    ("totals", "flagged"),
+    [((8,), True), ((9,), False), ((8, 15), False), ((8, 8, 15), True), ((8, 9), True)],
+)
+def test_an_item_is_flagged_by_its_mean_or_by_two(totals, flagged):
+    scores = {8: (3, 3, 2), 9: (3, 3, 3), 15: (5, 5, 5)}
+    reviews = [one(1, reviewer, scores[total]) for reviewer, total in enumerate(totals)]
+    assert standing_of(1, reviews).flagged == flagged
+
+
+def test_votes_are_of_the_first_by_pseudonym_as_in_the_exported_table():
+    reviews = [
+        one(1, reviewer, {"correct": said}, pseudonym=name)
+        for reviewer, (name, said) in enumerate((("r-c", "no"), ("r-a", "yes"), ("r-b", "yes")))
+    ]
+    [found] = votes_of(FORMS["pair"], {1: ("", "")}, reviews, 2)[:1]
+    assert found.table.unanimous.value == 1
+    assert found.table.at_least[1].value == 1
 
 
 def test_the_table_by_qualification_weighs_all_by_reviews():

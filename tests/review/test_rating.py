@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medassay.errors import InputError, StatisticError
-from medassay.review.rating import Rating, ReviewerGroup, group_of, is_flagged, together
+from medassay.review.rating import Rating, ReviewerGroup, group_of, together
 from medassay.statistic.agreement.votes import margin_of_error, vote_table
 
 scores = st.integers(1, 5)
@@ -58,24 +58,8 @@ def test_groups_together_are_the_whole(given_):
     assert whole.total == pytest.approx(whole.question + whole.answer + whole.path)
 
 
-def rating(total):
-    return {
-        8: Rating(question=3, answer=3, path=2),
-        9: Rating(question=3, answer=3, path=3),
-        15: Rating(question=5, answer=5, path=5),
-    }[total]
-
-
-@pytest.mark.parametrize(
-    ("totals", "flagged"),
-    [((8,), True), ((9,), False), ((8, 15), False), ((8, 8, 15), True), ((8, 9), True)],
-)
-def test_an_item_is_flagged_by_its_mean_or_by_two(totals, flagged):
-    assert is_flagged([rating(total) for total in totals]) == flagged
-
-
 def test_nothing_is_no_number():
-    for empty in (lambda: is_flagged([]), lambda: group_of("x", []), lambda: together([])):
+    for empty in (lambda: group_of("x", []), lambda: together([])):
         with pytest.raises(InputError):
             empty()
 

@@ -27,7 +27,7 @@ Scores = Mapping[str, Any]
 class LastReview(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The last complete review of one reviewer of one entry.
 
-    `reviewer` is a number in the study, no name.
+    `reviewer` is a number in the study, `pseudonym` what exports call them; neither is a name.
     """
 
     entry: int
@@ -38,6 +38,7 @@ class LastReview(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     submitted_at: str = ""
     category: str = ""
     iteration: str = ""
+    pseudonym: str = ""
 
     @cached_property
     def said(self) -> ReviewContent:
@@ -220,8 +221,8 @@ def votes_of(
     """Return how many of k reviewers found entries right: of all, of each category, and where there
     are several of each iteration.
 
-    An entry counts with the votes of the k reviewers with the lowest numbers; those with fewer
-    votes are counted as missing.
+    An entry counts with the votes of the first k reviewers by their pseudonyms, which are drawn, as
+    in the exported table of votes; those with fewer votes are counted as missing.
 
     Parameters
     ----------
@@ -230,7 +231,7 @@ def votes_of(
     if form.name == "preference":
         return []
     ballots: dict[int, list[bool]] = defaultdict(list)
-    for review in sorted(reviews, key=lambda review: (review.entry, review.reviewer)):
+    for review in sorted(reviews, key=lambda r: (r.entry, r.pseudonym, r.reviewer)):
         if (vote := is_right(form, review)) is not None:
             ballots[review.entry].append(vote)
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)

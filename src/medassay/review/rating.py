@@ -59,20 +59,6 @@ class Rating:
         return min(self.scores) < FEEDBACK_BELOW
 
 
-def is_flagged(ratings: Sequence[Rating]) -> bool:
-    """Return whether an item is flagged: its mean total is below 9, or two of its ratings flag it.
-
-    Raises
-    ------
-    InputError
-        When nobody rated it.
-    """
-    if not ratings:
-        raise InputError("no rating; an item that nobody rated is neither flagged nor fine")
-    mean = sum(rating.total for rating in ratings) / len(ratings)
-    return mean < FLAGGED_BELOW or sum(rating.flagged for rating in ratings) > 1
-
-
 def group_of(qualification: str, ratings_given: Sequence[tuple[str, Rating]]) -> ReviewerGroup:
     """Return the means of some ratings, each with the reviewer's name.
 

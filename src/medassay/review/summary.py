@@ -12,7 +12,7 @@ from medassay.bank.reviews import ReviewerGroup
 from medassay.core.records.estimate import Estimate
 from medassay.core.scale import Scale
 from medassay.review.agreement import LastReview
-from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, is_flagged, together
+from medassay.review.rating import FLAGGED_BELOW, Rating, group_of, together
 from medassay.statistic.interval.bootstrap import bootstrap_mean
 
 LOW = 3  # a score of at most 3 puts an item on the list
@@ -39,8 +39,8 @@ class EntrySummary(msgspec.Struct, frozen=True, kw_only=True):
 def standing_of(entry: int, reviews: Sequence[LastReview]) -> EntrySummary:
     """Return what the reviews of an entry say together.
 
-    An entry is flagged where its mean total is below 9 or two reviews flag it; without a path,
-    where the mean of its scores is below 3 or two reviews give a mean below 3.
+    An entry is flagged where its mean total is below 9 or two reviews flag it; where a review lacks
+    a score, the mean of its scores stands for a third of its total.
     """
     numbers = [
         score for review in reviews for score in review.scores.values() if type(score) is int
@@ -54,14 +54,13 @@ def standing_of(entry: int, reviews: Sequence[LastReview]) -> EntrySummary:
         total=total,
         any_low=min(numbers, default=5) <= LOW,
         below_nine=total is not None and total < FLAGGED_BELOW,
-        flagged=_flagged(reviews, ratings),
+        flagged=_is_flagged(reviews),
         harm=any(review.harm is not None for review in reviews),
     )
 
 
-def _flagged(reviews: Sequence[LastReview], ratings: Sequence[Rating]) -> bool:
-    if ratings:
-        return is_flagged(ratings)
+def _is_flagged(reviews: Sequence[LastReview]) -> bool:
+    # A total below 9 is a mean below 3: reviews in which something could not be judged count, too.
     means = [review.mean for review in reviews if review.mean is not None]
     if not means:
         return False

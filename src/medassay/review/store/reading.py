@@ -78,6 +78,7 @@ def last_reviews(db: Session, study: str) -> list[LastReview]:
             submitted_at=at,
             category=category,
             iteration=iteration,
+            pseudonym=pseudonym,
         )
         for entry, alias, pseudonym, qualification, content, at, category, iteration in db.execute(
             query
