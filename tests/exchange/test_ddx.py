@@ -171,6 +171,7 @@ def test_lists_of_several_models_and_prompts_are_rows(tmp_path):
         (["1,m,p,Gout,moderate,1,Podagra,awful,Exact Synonym"], "row 2: severity 'awful'"),
         (["1,m,p,Gout,moderate,1,Podagra,mild,Cousin"], "row 2: relationship 'Cousin'"),
         (["1,m,p,Gout,moderate,0,Podagra,mild,Not Related"], "'rank' is '0'"),
+        (["1,m,p,Gout,moderate,1,,mild,Exact Synonym"], "'Exact Synonym' stands beside no diag"),
         (["1,m,p,Gout,moderate,one,Podagra,mild,Not Related"], "'rank' is 'one'"),
         ([GOOD[0], GOOD[0]], "row 3: a second row for rank 1"),
         ([GOOD[0], "", GOOD[0]], "row 4: a second row for rank 1"),  # an empty row counts
@@ -190,6 +191,16 @@ def test_a_wrong_table_is_refused_with_its_row_and_leaves_nothing(tmp_path, rows
     assert not list((tmp_path / "runs").glob("*"))
 
 
+def test_ranks_beside_replies_are_one_for_each(tmp_path):
+    replies, ranks = tmp_path / "diagnoses_B_m.csv", tmp_path / "scores_B_m.csv"
+    replies.write_text("GT,Diagnosis 1\n['Gout'],+1. Gout\n['Flu'],+1. Flu\n")
+    ranks.write_text("Score\nP1\n")
+    with pytest.raises(
+        InputError, match=r"scores_B_m.csv: 1 ranks beside 2 replies in diagnoses_B"
+    ):
+        import_ddx(replies, runs=tmp_path / "runs")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -197,6 +208,7 @@ def test_a_wrong_table_is_refused_with_its_row_and_leaves_nothing(tmp_path, rows
         ("GT,Diagnosis 1\n\"['Gout'\",x\n", "expected a list of names"),
         ("GT,Diagnosis 1\n[1],x\n", "expected a list of names"),
         ("GT,Diagnosis 1\n[],x\n", "no row with a golden diagnosis"),
+        ("GT,Diagnosis 1\n\n\n['Gout'],x\ny,z\n", "row 5: "),  # as a spreadsheet counts
         ("a,b\n1,2\n", "fit no known layout"),
     ],
 )

@@ -387,6 +387,13 @@ def rows_of(
             raise InputError(f"{path.name} record {number}: {error}") from None
 
 
+def numbered_rows(path: Path, layout: type[Row]) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a CSV file of a published set, each with its number (`numbered_csv`)."""
+    numbered = [*numbered_csv(path, form=USUAL)]
+    rows = rows_of(path, (cells for _, cells in numbered), layout)
+    return ((number, row) for (number, _), row in zip(numbered, rows, strict=True))
+
+
 def need_columns(path: Path, record: Collection[str], *layouts: set[str]) -> int:
     """Return which of `layouts` the record's columns fit, or refuse the file naming them."""
     for number, layout in enumerate(layouts):

@@ -9,13 +9,12 @@ rank at which somebody saw the golden diagnosis (`Score`: P1, P2 …, P0 for now
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from medassay.bank.builder import numbered_csv, read_csv, rows_of
-from medassay.bank.delimited import USUAL
+from medassay.bank.builder import numbered_rows, read_csv, rows_of
 from medassay.core.canonical import canonical
 from medassay.core.records.diagnosis import RELATIONS, SEVERITY_MAPS, Diagnosis, Golden
 from medassay.core.records.item_object import ItemObject
@@ -138,19 +137,12 @@ def read_lists(files: Sequence[Path], golden: Golden = "one") -> Lists:
     return _labelled(files) if kinds[files[0]] else _raw(files, golden)
 
 
-def _numbered_rows(file: Path) -> Iterator[tuple[int, _LabelledDiagnosis]]:
-    """Yield the rows of a table of labels, each with its number in the file."""
-    numbered = [*numbered_csv(file, form=USUAL)]
-    rows = rows_of(file, (cells for _, cells in numbered), _LabelledDiagnosis)
-    return ((number, row) for (number, _), row in zip(numbered, rows, strict=True))
-
-
 def _labelled(files: Sequence[Path]) -> Lists:
     """Return the lists in tables of labels, each with its labels as given."""
     items: dict[tuple[str, str], ItemObject] = {}
     listed: dict[tuple[str, str, str, str], list[Diagnosis]] = {}
     owner: dict[tuple[str, str, str, str], str] = {}
-    rows = ((file, row) for file in files for row in _numbered_rows(file))
+    rows = ((file, row) for file in files for row in numbered_rows(file, _LabelledDiagnosis))
     for file, (number, row) in rows:
         where = f"{file.name} row {number}"
         domain = _checked_name(row.bench_name or "ddx", "bench_name", where)
@@ -181,6 +173,11 @@ def _labelled(files: Sequence[Path]) -> Lists:
         names = listed.setdefault(place, [])
         name = clean_name(row.name)
         if not name:  # a blank name is dropped; a list may be empty
+            if row.relation.strip():
+                raise InputError(
+                    f"{where}: the label '{row.relation.strip():.40}' stands beside no diagnosis;"
+                    " expected the name that was labelled"
+                )
             continue
         rank = _rank(row.rank, where)
         if rank in {label.rank for label in names}:
@@ -220,9 +217,10 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
         named = _FILE.match(file.stem)
         domain = _checked_name(named["bench"].lower() if named else "ddx", "bench", file.name)
         model = named["model"] if named else file.stem
-        positions = _given_ranks(file)
-        for number, row in enumerate(rows_of(file, read_csv(file), _RawReply)):
-            where = f"{file.name} row {number + 2}"
+        rows = [*numbered_rows(file, _RawReply)]
+        positions = _given_ranks(file, len(rows))
+        for number, (row_number, row) in enumerate(rows):
+            where = f"{file.name} row {row_number}"
             golden = _golden(row.golden, where)
             key = (domain, f"row-{number:04}")
             if not golden:
@@ -250,7 +248,7 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
                     item=key[1],
                     text=reply,
                     failed=reply.strip() in _FAILED,
-                    seen_at=positions[number] if number < len(positions) else None,
+                    seen_at=positions[number],
                 )
             )
     if not lists:
@@ -259,17 +257,27 @@ def _raw(files: Sequence[Path], which: Golden) -> Lists:
     return Lists(labelled=False, items=items, lists=lists, dropped=len(without), several=several)
 
 
-def _given_ranks(file: Path) -> list[int | None]:
+def _given_ranks(file: Path, n_rows: int) -> list[int | None]:
     """Return the ranks that somebody gave beside a file of replies, row by row; None without a
     file.
+
+    Raises
+    ------
+    InputError
+        When there are not as many ranks as replies: which is whose could not be told.
     """
     beside = file.with_name(file.name.replace("diagnoses_", "scores_", 1))
     if beside == file or not beside.is_file():
-        return []
+        return [None] * n_rows
     positions: list[int | None] = []
     for row in rows_of(beside, read_csv(beside), _GivenRank):
         match = re.fullmatch(r"P([0-9])", row.score.strip().strip('"'))
         positions.append(int(match[1]) if match else None)
+    if len(positions) != n_rows:
+        raise InputError(
+            f"{beside.name}: {len(positions)} ranks beside {n_rows} replies in {file.name};"
+            " expected one for each"
+        )
     return positions
 
 

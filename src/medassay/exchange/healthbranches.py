@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from medassay.bank.builder import read_csv, rows_of
+from medassay.bank.builder import numbered_rows, read_csv, rows_of
 from medassay.bank.check import build_item
 from medassay.bank.loaders.healthbranches import load
 from medassay.bank.serialize import item_record
@@ -145,8 +145,7 @@ def _predictions(folder: Path, items: Mapping[str, Item]) -> dict[Key, tuple[Ite
         for question in rows_of(folder / QUESTIONS, read_csv(folder / QUESTIONS), _QuestionRow)
     }
     predictions: dict[Key, tuple[Item, str]] = {}
-    rows = rows_of(folder / PREDICTIONS, read_csv(folder / PREDICTIONS), _RawPrediction)
-    for number, row in enumerate(rows, 2):
+    for number, row in numbered_rows(folder / PREDICTIONS, _RawPrediction):
         where = f"{PREDICTIONS} row {number}"
         setting = _SETTINGS.get(row.condition_setting)
         if setting is None or not row.model:
