@@ -183,6 +183,26 @@ def test_the_terminal_prints_no_interval_of_no_width(tmp_path, cli):
     assert "[0.0, 0.0]" not in shown
 
 
+def test_without_a_reading_no_interval_and_no_p_are_printed(tmp_path, cli):
+    for n in (9, 10):
+        for model, wrong in (("a", 0), ("b", 5)):
+            table(tmp_path, f"{model}{n}", answers(model, [0] * wrong + [1] * (n - wrong)))
+        code, told, _ = cli("compare", tmp_path / f"a{n}", tmp_path / f"b{n}")
+        assert code == 0
+        assert ("no reading" in told, "[" in told, "mcnemar" in told) == (n < 10, n > 9, n > 9)
+
+
+def test_pairs_stand_with_those_that_they_are_tested_with(tmp_path, cli):
+    rows = answers("a", [1] * 40) + answers("b", [1] * 30 + [0] * 10)
+    rows += answers("c", [1] * 12 + [0] * 12)  # too few items for a rank
+    table(tmp_path, "run", rows)
+    code, told, _ = cli("compare", tmp_path / "run")
+    assert code == 0
+    alone, together = told.split("3 pairs tested at once")
+    assert "this pair alone is tested" in alone
+    assert (alone.count("│ a "), alone.count("│ c "), together.count("│ c ")) == (2, 0, 2)
+
+
 def test_graded_scores_take_the_t_test(tmp_path):
     chance = np.random.default_rng(7)
     one = chance.random(60).round(2)

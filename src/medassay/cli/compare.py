@@ -213,9 +213,11 @@ def _print(pairs: "list[ComparedPair]", scale: Sequence[float | None], metric: s
     """
     unit = "points of 100" if tuple(scale) == (0, 1) else f"scale {scale_text(scale)}"
     widest = max(max(map(abs, pair.ends)) for pair in pairs) or 1.0
-    for domain, mode in dict.fromkeys((pair.domain, pair.mode) for pair in pairs):
-        pairs_of_mode = [pair for pair in pairs if (pair.domain, pair.mode) == (domain, mode)]
-        family = pairs_of_mode[0].family
+    # Pairs that are tested together stand together: models that lack many items have tests apart.
+    families: dict[tuple[str, str, int], list[ComparedPair]] = {}
+    for pair in pairs:
+        families.setdefault((pair.domain, pair.mode, pair.family), []).append(pair)
+    for (domain, mode, family), pairs_of_mode in families.items():
         title = (
             "this pair alone is tested"
             if family == 1
@@ -245,7 +247,8 @@ def _columns(
 
     What is least read is left out where the terminal is narrow.
     """
-    ends = [pair.ends for pair in pairs]
+    # Where there is no reading, neither an interval nor a p is read.
+    ends = [(pair.diff, pair.diff) if pair.better is None else pair.ends for pair in pairs]
     cells = {
         "first": [pair.a for pair in pairs],
         "second": [pair.b for pair in pairs],
@@ -259,8 +262,14 @@ def _columns(
         ],
         "unread": [" / ".join(f"{100 * share:.1f} %" for share in pair.unread) for pair in pairs],
         "n": [str(pair.n) for pair in pairs],
-        "p": [f"{p_text(pair.p)} {pair.test.replace('_', ' ')}" for pair in pairs],
-        "p (Holm)": ["–" if pair.p_holm is None else p_text(pair.p_holm) for pair in pairs],
+        "p": [
+            "–" if pair.better is None else f"{p_text(pair.p)} {pair.test.replace('_', ' ')}"
+            for pair in pairs
+        ],
+        "p (Holm)": [
+            "–" if pair.better is None or pair.p_holm is None else p_text(pair.p_holm)
+            for pair in pairs
+        ],
         "reading": [pair.reading for pair in pairs],
     }
     for name in ("", "unread", "p", "p (Holm)", "n"):
