@@ -16,8 +16,10 @@ from tests.web.review.desk_actions import (
 from tests.web.review.reviewing import review
 
 from medassay.core.clock import now
+from medassay.errors import InputError
 from medassay.review.store import (
     accounts,
+    frozen,
     links,
     sessions,
 )
@@ -27,6 +29,7 @@ from medassay.review.store.schema import (
     Failure,
     Invitation,
     SignIn,
+    Study,
 )
 from medassay.web.request_context import SESSION
 
@@ -116,6 +119,17 @@ def test_nobody_is_reviewer_and_adjudicator_of_one_study(desk):
         "/admin/users", do="invite", email="judy@example.org", study=study, role="reviewer"
     )
     assert reply.status == 422
+
+
+def test_who_reviews_audits_no_open_study(desk):
+    study = desk.study(n=1)
+    with desk.database.write() as db:
+        ada, aud = (accounts.account_of(db, f"{name}@example.org") for name in ("ada", "aud"))
+        for account, role in ((ada, "auditor"), (aud, "reviewer")):
+            with pytest.raises(InputError, match="reviewer and auditor of one study while it is"):
+                accounts.grant(db, account, study, role, who="tests")
+        frozen.close(db, db.get_one(Study, study), who="tests")
+        accounts.grant(db, ada, study, "auditor", who="tests")
 
 
 def test_sign_in_slows_after_five_failures_and_says_nothing_of_who_is_there(desk):

@@ -23,6 +23,7 @@ from medassay.review.store.schema import (
     Account,
     Assignment,
     Review,
+    Right,
     Study,
     TrailLine,
 )
@@ -215,8 +216,14 @@ def test_a_role_more_changes_nobodys_reviews(desk, monkeypatch, closed):
 
     def audit_too():
         with desk.database.write() as db:
-            ada = accounts.account_of(db, "ada@example.org")
-            accounts.grant(db, ada, study, "auditor", who="tests")
+            ada = accounts.account_of(db, "ada@example.org").id
+            # As it was given once, also while a study is open.
+            db.add(
+                Right(
+                    **{"account_id": ada, "study_id": study, "role": "auditor", "alias": 1},
+                    pseudonym="a-0000ffff",
+                )
+            )
 
     coco = desk.client("coco")
     coco.get(f"/s/{study}/close")

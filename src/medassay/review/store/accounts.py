@@ -149,7 +149,7 @@ def grant(db: Session, account: Account, study: str, role: str, *, who: str) -> 
     Raises
     ------
     InputError
-        When they would be reviewer and adjudicator of one study.
+        When they would have two roles that must not meet.
     """
     db.get(Study, study, with_for_update=True)
     refuse_both(db, account.id, study, role)
@@ -172,17 +172,22 @@ def grant(db: Session, account: Account, study: str, role: str, *, who: str) -> 
 
 
 def refuse_both(db: Session, account: int, study: str, role: str) -> None:
-    """Refuse to make one person reviewer and adjudicator of the same study.
+    """Refuse to give one person two roles of a study that must not meet: who reviews does not
+    decide about reviews, nor read those of others while the study is open.
 
     Raises
     ------
     InputError
         When the other role is theirs.
     """
-    others = {"reviewer": "adjudicator", "adjudicator": "reviewer"}
-    if role in others and others[role] in roles_of(db, account, study):
+    is_open = db.get_one(Study, study).closed_at is None
+    apart = ("adjudicator", "auditor") if is_open else ("adjudicator",)
+    others = apart if role == "reviewer" else ("reviewer",) if role in apart else ()
+    for other in roles_of(db, account, study).intersection(others):
+        second = role if other == "reviewer" else other
+        while_open = " while it is open" if second == "auditor" else ""
         raise InputError(
-            f"nobody is reviewer and adjudicator of one study; this person is {others[role]} of"
+            f"nobody is reviewer and {second} of one study{while_open}; this person is {other} of"
             f" '{study}'"
         )
 
