@@ -181,6 +181,12 @@ def test_a_formula_with_an_empty_text_as_its_result_is_an_empty_cell(tmp_path):
     assert (item.domain, item.reference) == ("d", "Das.")
 
 
+def test_a_line_break_of_windows_is_no_text(tmp_path):
+    path = sheet(tmp_path / "q.xlsx", ["question", "reference"], ["One_x000D_\nTwo?", "a_b"])
+    [item] = load_table(path, {}, name="n", licence="x", domain="d").items
+    assert (item.question, item.reference) == ("One\nTwo?", "a_b")
+
+
 def test_rows_and_options_beyond_the_range_that_a_file_states_are_read(tmp_path):
     rows = (
         ["id", "question", "key", "A", "B", "C"],

@@ -226,10 +226,19 @@ def _text(cell: "Cell | MergedCell | ReadOnlyCell | EmptyCell", where: str) -> s
     if isinstance(value, dt.date | dt.time | dt.timedelta):
         return DateCell(value)
     if isinstance(value, list):  # a text of which parts have formats of their own
-        return "".join(_run_text(run) for run in value).strip()
+        return _unescaped("".join(_run_text(run) for run in value))
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value).strip()
+        return _unescaped(str(value))
     return _number_text(value, str(cell.number_format).partition(";")[0], where)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text without blanks around it, with the characters that Excel writes as their
+    numbers: `_x000D_` is the first half of a line break.
+    """
+    from openpyxl.utils.escape import unescape
+
+    return unescape(text).replace("\r\n", "\n").strip()
 
 
 def _number_text(value: int | float, number_format: str, where: str) -> str:
