@@ -123,6 +123,17 @@ def test_a_file_whose_name_can_be_no_id_is_named(tmp_path, name):
         load_reports(tmp_path, **GIVEN)
 
 
+def test_what_is_read_as_no_report_is_named(tmp_path):
+    for name in ("a.txt", "a.json", "A.json", "b.docx", ".hidden"):
+        (tmp_path / name).write_text('{"x": 1}' if name.endswith("json") else "A letter.")
+    (tmp_path / "more").mkdir()
+    told = []
+    options = {"name": "r", "licence": "x", "domain": "d", "language": "en"}
+    bank = load_reports(tmp_path, **options, tell=told.append)
+    assert len(bank.items) == 1
+    assert told[0] == "not read, neither a text nor the record of one: A.json, b.docx, more"
+
+
 def test_two_files_that_would_be_one_report_are_both_named(tmp_path):
     for name in ("a.txt", "a.md"):
         (tmp_path / name).write_text(name)

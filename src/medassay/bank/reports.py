@@ -5,7 +5,7 @@ A report has no reference record until somebody writes one: a person, or a named
 bank silver`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -45,7 +45,7 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     encoding : of all files; empty to find it, file by file
     may_leave : whether the reports may go to models elsewhere and be published; they are somebody's
         unless one says otherwise
-    tell : called with a line that names the files that are no UTF-8
+    tell : called with a line that names the files that are no UTF-8, or that are not read
     """
     draft = BankBuilder(
         name,
@@ -57,8 +57,9 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     )
     for language_found, files in _add_all(draft, path, domain, language, encoding).items():
         if language_found not in ("utf-8-sig", encoding):
-            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-            tell(f"read as {encoding_name(language_found)}: {', '.join(files[:3])}{more}")
+            tell(f"read as {encoding_name(language_found)}: {_some(files)}")
+    if unread := _unread(path):
+        tell(f"not read, neither a text nor the record of one: {_some(unread)}")
     bank = draft.bank()
     n = sum(item.form != Report.form for item in bank.items)
     if n:
@@ -162,6 +163,18 @@ def _with_record(report: ItemObject, file: Path) -> ItemObject:
         raise InputError(f"{path}: expected a JSON object, the reference record of {file.name}")
     del report["record"]
     return cast(ItemObject, {**report, "document": record})
+
+
+def _unread(folder: Path) -> list[str]:
+    """Return what lies in a folder of reports and is no part of it, by name."""
+    texts = [*_texts(folder)]
+    read = {*texts, *(text.with_suffix(".json") for text in texts)}
+    return sorted(p.name for p in folder.iterdir() if p not in read and p.name[0] != ".")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _texts(folder: Path) -> Iterator[Path]:
