@@ -118,7 +118,9 @@ def import_(
         with opened.write() as db:
             there = db.get(Study, study_name)
             if there is None:
-                settings = studies.StudySettings(due=due, protocol=text, source=summary)
+                settings = studies.StudySettings(
+                    due=studies.checked_day(due), protocol=text, source=summary
+                )
                 there = studies.create_study(
                     db,
                     study_name,

@@ -64,6 +64,7 @@ def address(tmp_path):
         (["import", "demo", "--study", "s", "--form", "judge"], 2, "import a run"),
         (["import", "demo", "--study", "s", "--form", "pair"], 2, "--original"),
         (["import", "demo", "--study", "s", "--n", "3"], 3, "one of each category"),
+        (["import", "demo", "--study", "s", "--due", "2027-13-45"], 3, "expected a day such as"),
         (["import", "demo", "--study", "s", "--overlap", "0"], 3, "0 reviewers an entry"),
     ],
 )
