@@ -92,6 +92,7 @@ def test_the_shared_schema_is_met_and_the_same_run_gives_the_same_files(run, tmp
                 ]
                 interval = result["score_details"]["uncertainty"]["confidence_interval"]
                 assert (interval["lower"], interval["upper"]) == (row["lo"], row["hi"])
+                assert interval["method"] == row["interval"]
         else:
             for line in data.splitlines():
                 many.validate(json.loads(line))

@@ -159,6 +159,13 @@ def test_harm_is_counted_against_the_old_model(tmp_path, cli):
     assert held(cli, worse, old, "harm:4")[0] == 0
 
 
+def test_a_coverage_just_below_all_is_not_printed_as_all(tmp_path, cli):
+    old = table(tmp_path, "old", answers("old", [1] * 5000)).path
+    new = table(tmp_path, "new", answers("new", ["", *[1] * 4999])).path
+    _, report = held(cli, new, old, "coverage:1")
+    assert "99.98 % of the items have a score, 100 % needed" in report["rules"][0]["reason"]
+
+
 def test_what_cannot_be_told_does_not_pass(tmp_path, three, cli):
     code, report = held(cli, three["good"], three["old"], "harm:0")
     assert code == 1

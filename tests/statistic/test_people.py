@@ -155,3 +155,10 @@ def test_answers_of_one_cluster_lengthen_the_corrected_interval():
     doubled = prediction_powered_mean(*twice, lam=0.5, clusters=groups)
     assert doubled.se == pytest.approx(plain.se)
     assert prediction_powered_mean(*twice, lam=0.5).se == pytest.approx(plain.se / 2**0.5)
+
+
+def test_both_ends_of_an_interval_lie_on_the_scale():
+    people = np.r_[np.ones(20), np.full(20, 0.9)]
+    judge = np.r_[np.ones(20), np.full(20, 0.5)]
+    found = prediction_powered_mean(people, judge, np.ones(300))
+    assert 0 <= found.lo <= found.hi <= 1
