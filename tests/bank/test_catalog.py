@@ -119,7 +119,7 @@ def test_options_go_by_their_letters_in_whatever_order_a_file_has_them(tmp_path)
     [item] = BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row])).items
     assert (item.options, item.target.expected) == (("a", "b", "c", "d"), "B")
     row["options"] = {"A": "a", "C": "c"}
-    with pytest.raises(InputError, match="options A, C; expected A, B"):
+    with pytest.raises(InputError, match="record 1: options A, C; expected A, B"):
         BANKS["medqa"].load(lines(tmp_path / "test.jsonl", [row]))
 
 

@@ -131,7 +131,7 @@ def test_what_is_read_as_no_report_is_named(tmp_path):
     options = {"name": "r", "licence": "x", "domain": "d", "language": "en"}
     bank = load_reports(tmp_path, **options, tell=told.append)
     assert len(bank.items) == 1
-    assert told[0] == "not read, neither a text nor the record of one: A.json, b.docx, more"
+    assert told[0] == "not read, neither a text nor the record of one: A.json, b.docx and more"
 
 
 def test_two_files_that_would_be_one_report_are_both_named(tmp_path):

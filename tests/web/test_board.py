@@ -402,7 +402,6 @@ def test_print_opens_details_and_is_light(page, site):
     assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
 
 
-@pytest.mark.slow
 def test_every_judge_is_seen_on_every_fact(page, site):
     page.goto((site / "p/judged/cell/student/law/zero-shot-solo/index.html").as_uri())
     first = page.locator("article[data-answer='open-000']")

@@ -14,6 +14,7 @@ from medassay.report.board import shown_rows
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_thousand_models_with_all_facts_fit_the_budget_and_the_printed_page(tmp_path, browser):
     lines, entries = ["item,model,domain,prediction,key"], []
     for m in range(1000):

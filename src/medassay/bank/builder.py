@@ -49,24 +49,14 @@ class LetteredRow(msgspec.Struct):
     id: Cell = None
     realidx: Cell = None
 
-    @property
-    def choices(self) -> list[Cell]:
-        """Return the options by their letters, in whatever order the file has them.
-
-        Raises
-        ------
-        InputError
-            When the letters are not A, B, C … without a gap.
-        """
+    def __post_init__(self) -> None:
+        """Put the options in the order of their letters, in whatever order the file has them."""
         by_letter = {letter.strip().upper(): option for letter, option in self.options.items()}
         letters = LETTERS[: len(self.options)]
         if sorted(by_letter) != sorted(letters):
             found = ", ".join(self.options)
-            raise InputError(
-                f"question '{self.question!s:.40}': options {found:.60}; expected"
-                f" {', '.join(letters)}"
-            )
-        return [by_letter[letter] for letter in letters]
+            raise ValueError(f"options {found:.60}; expected {', '.join(letters)}")
+        self.options = {letter: by_letter[letter] for letter in letters}
 
 
 class BankBuilder:

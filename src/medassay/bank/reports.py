@@ -5,7 +5,7 @@ A report has no reference record until somebody writes one: a person, or a named
 bank silver`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -17,6 +17,7 @@ from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
 from medassay.core.records.item_object import ItemObject, OriginObject
 from medassay.core.records.target import Report
+from medassay.core.wording import some_of
 from medassay.errors import InputError
 
 WITHOUT = "Reports without reference records: nothing is scored until there are some."
@@ -57,9 +58,9 @@ def load_reports(  # noqa: PLR0913 -- a bank of texts says as much as a card
     )
     for language_found, files in _add_all(draft, path, domain, language, encoding).items():
         if language_found not in ("utf-8-sig", encoding):
-            tell(f"read as {encoding_name(language_found)}: {_some(files)}")
+            tell(f"read as {encoding_name(language_found)}: {some_of(files, 3)}")
     if unread := _unread(path):
-        tell(f"not read, neither a text nor the record of one: {_some(unread)}")
+        tell(f"not read, neither a text nor the record of one: {some_of(unread, 3)}")
     bank = draft.bank()
     n = sum(item.form != Report.form for item in bank.items)
     if n:
@@ -170,11 +171,6 @@ def _unread(folder: Path) -> list[str]:
     texts = [*_texts(folder)]
     read = {*texts, *(text.with_suffix(".json") for text in texts)}
     return sorted(p.name for p in folder.iterdir() if p not in read and p.name[0] != ".")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def _texts(folder: Path) -> Iterator[Path]:

@@ -168,10 +168,8 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             for name, text in zip_longest(header, texts, fillvalue=""):
                 if text and not name:
                     raise _without_heading(path, row, text)
-            yield (
-                row,
-                {name: text for name, text in zip_longest(header, texts, fillvalue="") if name},
-            )
+            named = zip_longest(header, texts, fillvalue="")
+            yield row, {name: text for name, text in named if name}
     finally:
         book.close()
 

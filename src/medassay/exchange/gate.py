@@ -206,27 +206,14 @@ class _Held:
         better = self._statistics(pair.a).scale.better
         margin = rule.limit
         text = f"{pair.a} against {pair.b}"
-        if pair is self._overall and (thin := self._thin_domain()):
-            name, n = thin
+        if (why := self._untold(pair, rule)) or pair.bounds_90 is None:
             return GateCheck(
                 rule=str(rule),
                 passed=False,
                 value=pair.diff,
                 limit=-margin,
                 n=pair.n,
-                reason=f"{text}: domain '{name}' has {n} of the {SMALL_N} items that each domain of"
-                " a mean needs; hold the rule in one domain, as "
-                f"{rule.kind}:{margin:.15g}@domain",
-            )
-        if pair.bounds_90 is None:
-            return GateCheck(
-                rule=str(rule),
-                passed=False,
-                value=pair.diff,
-                limit=-margin,
-                n=pair.n,
-                reason=f"{text}: no interval of the difference; fewer than 10 items or clusters, or"
-                " scores that do not vary",
+                reason=f"{text}: {why}",
             )
         lo, hi = pair.bounds_90
         worse = lo if better == "high" else -hi
@@ -244,27 +231,32 @@ class _Held:
             f" [{self._units(lo)}, {self._units(hi)}], margin {self._units(margin)}, n={pair.n}",
         )
 
-    def _thin_domain(self) -> tuple[str, int] | None:
-        """Return a domain of the mean with too few scores of one of the two, and how many.
+    def _untold(self, pair: ComparedPair, rule: GateRule) -> str:
+        """Return why a difference cannot be held against a margin, "" where it can."""
+        if pair.domain == OVERALL:
+            # A domain of few items weighs as much as the others, and its spread cannot be told.
+            first, second = (self._statistics(label) for label in (pair.a, pair.b))
+            for name in first.domains:
+                if name == OVERALL or name not in second.domains:
+                    continue
+                n = min(self._n_scores(pair.a, name), self._n_scores(pair.b, name))
+                if n < SMALL_N:
+                    return (
+                        f"domain '{name}' has {n} of the {SMALL_N} items that each domain of a mean"
+                        f" needs; hold the rule in one domain, as {rule}@domain"
+                    )
+        if pair.bounds_90 is None:
+            return (
+                "no interval of the difference; fewer than 10 items or clusters, or scores that do"
+                " not vary"
+            )
+        return ""
 
-        It would weigh as much as the others, and its spread cannot be told.
-        """
-        statistics = self._statistics(self._overall.a)
-        if self._overall.domain != OVERALL:
-            return None
-        for name in statistics.domains:
-            counts = [
-                sum(
-                    row.n
-                    for row in self._statistics(label).rows(name, self._overall.mode)
-                    if row.key == self._comparison.places[label][1:]
-                )
-                for label in (self._overall.a, self._overall.b)
-                if name in self._statistics(label).domains
-            ]
-            if name != OVERALL and min(counts, default=0) < SMALL_N:
-                return name, min(counts, default=0)
-        return None
+    def _n_scores(self, label: str, domain: str) -> int:
+        """Return how many items of a domain have a score of the row that a label stands for."""
+        _, *key = self._comparison.places[label]
+        rows = self._statistics(label).rows(domain, self._overall.mode)
+        return sum(row.n for row in rows if row.key == tuple(key))
 
     def _pair(self, domain: str) -> ComparedPair:
         if not domain or domain == self._overall.domain:

@@ -210,12 +210,13 @@ def _check_score(judged: JudgedAnswer, stored: Cell, where: str) -> None:
     score = CriteriaGrader().score(judged.item, judged.verdict)
     if not isinstance(stored, int | float) or isinstance(stored, bool) or score is None:
         return
-    if not judged.text.strip() and stored:
-        raise InputError(
-            f"{where}: score {stored} for an empty answer, which meets no criterion and counts 0;"
-            " expected the answer in prompt_response"
-        )
-    if judged.text.strip() and not math.isclose(stored, score, abs_tol=1e-6):
+    if not judged.text.strip():
+        if stored:
+            raise InputError(
+                f"{where}: score {stored} for an empty answer, which meets no criterion and counts"
+                " 0; expected the answer in prompt_response"
+            )
+    elif not math.isclose(stored, score, abs_tol=1e-6):
         raise InputError(f"{where}: score {stored}, but its verdicts give {score:.10g}")
 
 

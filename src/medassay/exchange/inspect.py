@@ -51,7 +51,7 @@ class _ScoreName(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     scores: list[_ScoreName] | None = None
-    completed_samples: int = 0
+    completed_samples: int | None = None
 
 
 class _MessagePart(msgspec.Struct):
@@ -131,7 +131,7 @@ def read(path: Path, *, scorer: str = "") -> PredictionFile:
     return PredictionFile(
         source=source,
         predictions=_predictions(
-            path, spec, scorer_taken, names[scorer_taken], results.completed_samples
+            path, spec, scorer_taken, names[scorer_taken], results.completed_samples or 0
         ),
         remembered={"harness": "inspect_ai", "version": version, "score": scorer_taken},
     )

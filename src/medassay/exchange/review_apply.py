@@ -362,14 +362,15 @@ def _as_twin(other: ItemObject, before: ItemObject, after: ItemObject) -> ItemOb
     line = item_line(other)
     right, now_right = item_line(before).right_text, item_line(after).right_text
     if right and now_right and line.reference and right != now_right:
-        if _said(line.reference) != _said(right):
+        if _said(line.reference) not in (_said(right), _said(now_right)):
             raise InputError(
                 f"item '{line.id}', another form of '{item_line(before).id}', has a reference"
                 f" answer in its own words, '{line.reference:.60}', that contradicts the new key;"
-                " send the decision back, and review the two as items of their own"
+                " write the new answer there, release the bank, and review the question again"
             )
-        full_stop = "." if line.reference.rstrip().endswith(".") else ""
-        twin |= {"reference": now_right.rstrip(" .") + full_stop}
+        if _said(line.reference) == _said(right):
+            ends_more = line.reference.endswith(".") and not right.endswith(".")
+            twin |= {"reference": f"{now_right.removesuffix('.')}." if ends_more else now_right}
     if twin == other:
         return None
     twin.pop("rationale", None)

@@ -51,7 +51,7 @@ def load(root: Path) -> Bank:
     for number, row in enumerate(rows):
         name = f"medmcqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
         if isinstance(row, _LetteredMedMcqa):
-            options, key = row.choices, letter_index(row.answer_idx)
+            options, key = list(row.options.values()), letter_index(row.answer_idx)
         elif row.choice_type == "multi":
             draft.drop("several options may be right")
             continue

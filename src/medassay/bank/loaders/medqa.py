@@ -44,7 +44,7 @@ def load(root: Path) -> Bank:
     for number, row in enumerate(rows_of(path, read_records(path), _LetteredMedQa, _HubMedQa)):
         name = f"medqa-{next(n for n in (row.realidx, row.id, number) if n is not None)}"
         if isinstance(row, _LetteredMedQa):
-            options, key = row.choices, letter_index(row.answer_idx)
+            options, key = list(row.options.values()), letter_index(row.answer_idx)
             question, step = row.question, row.meta_info
         else:
             options = [row.ending0, row.ending1, row.ending2, row.ending3]

@@ -56,7 +56,7 @@ def load(root: Path) -> Bank:
             draft.choice(
                 f"mmlu-{row.realidx}",
                 row.question,
-                row.choices,
+                list(row.options.values()),
                 letter_index(row.answer_idx),
                 domain=str(row.subject),
             )

@@ -183,7 +183,7 @@ def refuse_both(db: Session, account: int, study: str, role: str) -> None:
     is_open = db.get_one(Study, study).closed_at is None
     apart = ("adjudicator", "auditor") if is_open else ("adjudicator",)
     others = apart if role == "reviewer" else ("reviewer",) if role in apart else ()
-    for other in roles_of(db, account, study).intersection(others):
+    for other in sorted(roles_of(db, account, study).intersection(others)):
         second = role if other == "reviewer" else other
         while_open = " while it is open" if second == "auditor" else ""
         raise InputError(
