@@ -199,7 +199,9 @@ def test_an_item_that_was_rewritten_under_the_same_revision_is_not_approved(
         apply(database, decided, tmp_path)
 
 
-@pytest.mark.parametrize(("reference", "corrected"), [("a", "b"), ("A.", "b."), ("B.", "B."), ("c", None)])
+@pytest.mark.parametrize(
+    ("reference", "corrected"), [("a", "b"), ("A.", "b."), ("B.", "B."), ("c", None)]
+)
 def test_a_corrected_key_corrects_the_open_form_of_the_question(
     database, tmp_path, reference, corrected
 ):
