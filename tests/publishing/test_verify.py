@@ -127,8 +127,8 @@ def with_manifest(run, **changes):
 def test_scores_of_another_revision_are_not_recomputed_but_intervals_are(sealed, tmp_path):
     run = copy(sealed[0], tmp_path / "run")
     revisions = json.loads((run / "manifest.json").read_bytes())["revisions"]
-    assert revisions["parser"] == ["choice/1", "number/1", "text/1"]
-    later = {**revisions, "parser": ["choice/2", "number/1", "text/1"]}
+    assert revisions["parser"] == ["choice/1"]
+    later = {**revisions, "parser": ["choice/2"]}
     report = with_manifest(run, revisions=later)
     assert report.ok
     assert (
@@ -136,6 +136,23 @@ def test_scores_of_another_revision_are_not_recomputed_but_intervals_are(sealed,
         == "intervals, ranks and pairs recomputed; scores not recomputed: parser choice/2, here"
         " choice/1"
     )
+
+
+def test_parts_that_no_item_needs_are_no_difference(sealed, tmp_path):
+    """Earlier runs of closed questions name what reads numbers and texts, too."""
+    run = copy(sealed[0], tmp_path / "run")
+    revisions = json.loads((run / "manifest.json").read_bytes())["revisions"]
+    earlier = {
+        **revisions,
+        "parser": ["choice/1", "number/1", "text/1"],
+        "scorer": ["choice/1", "given/1", "key/1", "range/1", "regex/1"],
+    }
+    report = with_manifest(run, revisions=earlier)
+    assert report.checks[-1]["detail"] == "intervals, ranks and pairs recomputed; scores recomputed"
+    unknown = {**revisions, "parser": ["choice/1", "letters/1"]}
+    report = with_manifest(run, revisions=unknown)
+    assert report.ok
+    assert report.checks[-1]["detail"].endswith("not recomputed: parser letters/1, here none")
 
 
 def test_intervals_of_another_revision_are_not_recomputed(sealed, tmp_path):

@@ -21,7 +21,7 @@ from medassay.core.records.item_object import ItemObject
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
-from medassay.core.records.target import Choice, Form, Pattern, Range, Target
+from medassay.core.records.target import Choice, Form, Given, Pattern, Range, Target
 from medassay.core.records.task import Task
 from medassay.core.wording import counted
 from medassay.errors import InputError
@@ -223,6 +223,16 @@ class _ChosenItems:
         """Return the ids of a domain's items that are of the run, sorted."""
         return sorted(name for name in self.items[domain] if self.holds(domain, name))
 
+    @property
+    def forms(self) -> set[Form]:
+        """Return the forms of the items as the run holds them: scored elsewhere, they have no
+        target.
+        """
+        if self.scored:
+            return {Given.form}
+        forms = {form for items in self.items.values() for _, _, form in items.values()}
+        return forms & self.task.readers.keys()
+
     def holds(self, domain: str, name: str) -> bool:
         """Return whether an item is of the run."""
         form = self.form(domain, name)
@@ -418,6 +428,7 @@ def _manifest(
     banks = [bank for bank in chosen.banks if bank.version in domains.values()]
     plan = Plan(banks=tuple(bank.name for bank in banks), models=tuple(names)).to_dict()
     plan |= {"settings": distinct(base, "setting"), "modes": distinct(base, "mode")}
+    ids = revision_ids(revisions(task, forms=chosen.forms))
     return {
         "kind": "import",
         "name": source.name,
@@ -438,9 +449,9 @@ def _manifest(
         "models": imported_models(names, models),
         "template": "none",
         "methodology": import_methodology(
-            task, rank_rule=plan["rank_rule"], separation=plan["separation"]
+            task, ids, rank_rule=plan["rank_rule"], separation=plan["separation"]
         ),
-        "revisions": revision_ids(revisions(task)),
+        "revisions": ids,
         # Draws follow from the banks alone: a model's interval is the same whoever stands beside
         # it, and models that are imported one by one rank as those that are imported together.
         "drawn_as": short_hash(["import", sorted(bank.content_hash for bank in banks)]),

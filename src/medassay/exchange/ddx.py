@@ -235,9 +235,10 @@ def _fill(
         seed=0,
         rules={"ddx": remembered},
     )
-    later = raised_entry(task, graders.values()).values()
+    ids = revision_ids(revisions(task, graders.values()))
+    later = raised_entry(ids).values()
     manifest["methodology"] = short_hash([manifest["methodology"], remembered, *later])
-    manifest["revisions"] = revision_ids(revisions(task, graders.values()))
+    manifest["revisions"] = ids
     run = create_run(
         folder.parent, folder.name, {**manifest, **assignment_entry(assignment), "run": name}
     )

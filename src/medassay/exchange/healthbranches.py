@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from medassay.bank.builder import numbered_rows, read_csv, rows_of
 from medassay.bank.check import build_item
@@ -177,7 +178,7 @@ def _fill(place: Path, folder: Path, source: ImportSource, name: str, mode: Extr
     write_lines(place / "items.jsonl", map(item_record, items_kept))
     write_trials(place, _trials(predictions, mode))
     manifest = import_manifest(
-        source,
+        replace(source, forms={item.form for item in items_kept}),
         domains=sorted({item.domain for item in items_kept}),
         models=sorted({model for _, model, _, _ in predictions}),
         settings=sorted({setting for _, _, setting, _ in predictions}),

@@ -1,7 +1,7 @@
 """What every import shares: a folder that becomes a run whole or not at all, and its manifest."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from medassay.core.records.item import Item
 from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import ModelSpec
 from medassay.core.records.plan import Plan
+from medassay.core.records.target import Form
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.core.records.verdict import Grader, Verdict
@@ -52,11 +53,15 @@ _GRADED = "Scores are as they came, some between 0 and 1: what is called accurac
 
 
 class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of somebody else's results."""
+    """A file of somebody else's results.
+
+    `forms` are those of its items; None where they may be all that its task takes.
+    """
 
     file: Path
     digest: str
     task: str
+    forms: Collection[Form] | None = None
     licence: str = "as of the imported file"
     limits: str = "Imported predictions: the questions are not here."
     title: str = ""
@@ -234,6 +239,7 @@ def import_manifest(
     """
     content = content or source.digest
     version = f"import-{content[:12]}"
+    ids = revision_ids(revisions(TASKS[source.task], forms=source.forms))
     plan = Plan(banks=(version,), models=tuple(models), task=source.task).to_dict()
     plan["settings"] = list(settings)
     return {
@@ -259,9 +265,9 @@ def import_manifest(
         "models": imported_models(models, entries or {}),
         "template": "none",
         "methodology": import_methodology(
-            TASKS[source.task], rank_rule=plan["rank_rule"], separation=plan["separation"]
+            TASKS[source.task], ids, rank_rule=plan["rank_rule"], separation=plan["separation"]
         ),
-        "revisions": revision_ids(revisions(TASKS[source.task])),
+        "revisions": ids,
         "created_at": now(),
         **surroundings(),
     }

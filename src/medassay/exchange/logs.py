@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from medassay.core.canonical import canonical, sha256_hex
 from medassay.core.files import write_lines
 from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.target import Given, Key
 from medassay.errors import InputError
 from medassay.exchange.imported import (
     import_manifest,
@@ -305,8 +306,9 @@ def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
     refuse_alike(distinct(base, "item", "item"), "items")
     domains = distinct(base, "domain", "item")
     refuse_alike(domains, "domains")
+    limits = limits_with_grades(log.source.limits, base)
     return import_manifest(
-        replace(log.source, limits=limits_with_grades(log.source.limits, base)),
+        replace(log.source, limits=limits, forms=(Given.form, Key.form)),
         domains=domains,
         models=models,
         settings=distinct(base, "setting"),

@@ -12,6 +12,7 @@ from medassay.bank.check import form_of
 from medassay.core.canonical import short_hash
 from medassay.core.clock import now
 from medassay.core.records.manifest_object import ManifestObject
+from medassay.core.records.target import Form
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.errors import IncompleteError, InputError
@@ -100,10 +101,15 @@ def _named_by(identity: ManifestObject, graders: Mapping[str, Grader]) -> Manife
     return named
 
 
+def forms_held(run: Run) -> set[Form]:
+    """Return the forms of a run's items, those that were deleted aside."""
+    records = read_jsonl(run.path / "items.jsonl")
+    return {form_of(record) for record in records if "tombstone" not in record}
+
+
 def refuse_unscorable(run: Run, task: Task) -> None:
     """Refuse a run with items of forms that a task cannot score, before anything is written."""
-    records = read_jsonl(run.path / "items.jsonl")
-    forms = {form_of(record) for record in records if "tombstone" not in record}
+    forms = forms_held(run)
     if not forms:
         raise InputError(f"run {run.id}: all its items were deleted; nothing is left to score")
     strange = forms - task.readers.keys()

@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from medassay.core.canonical import canonical, sha256_hex, short_hash
 from medassay.core.json import MOST_EXACT
 from medassay.core.records.item import Bank
+from medassay.core.records.manifest import Manifest
 from medassay.core.records.manifest_object import BankObject, ManifestObject, MetricEntry
 from medassay.core.records.plan import Plan
 from medassay.core.records.task import Task
@@ -75,8 +76,13 @@ def run_identity(
         **({"metrics": metrics} if metrics else {}),
         **looking_up(schedule),
         **({} if assignment is None else assignment_entry(assignment)),
-        "revisions": revision_ids(revisions(schedule.task, graders_in(assignment))),
+        "revisions": _revisions(schedule, assignment),
     }
+
+
+def _revisions(schedule: Schedule, assignment: JudgeAssignment | None) -> dict[str, list[str]]:
+    graders = graders_in(assignment)
+    return revision_ids(revisions(schedule.task, graders, forms=schedule.forms))
 
 
 def tasks_entry(task: Task) -> ManifestObject:
@@ -193,7 +199,7 @@ def methodology(
             "rank_rule": plan.rank_rule,
             "separation": plan.separation,
             **({"metrics": _hashed_metrics(metrics)} if metrics else {}),
-            **raised_entry(schedule.task, graders_in(assignment)),
+            **raised_entry(_revisions(schedule, assignment)),
         }
     )
 
@@ -210,14 +216,26 @@ def _hashed_metrics(metrics: Mapping[str, MetricEntry]) -> dict[str, MetricEntry
     }
 
 
-def raised_entry(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, list[str]]]:
-    """Return what a methodology says of parts beyond revision 1, {} where there are none."""
-    later = raised(revisions(task, graders))
+def raised_entry(ids: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
+    """Return what a methodology says of parts beyond revision 1, {} where there are none.
+
+    Parameters
+    ----------
+    ids : the parts as the manifest holds them
+    """
+    later = raised(ids)
     return {"revisions": later} if later else {}
 
 
-def import_methodology(task: Task, *, rank_rule: str, separation: str) -> str:
-    """Return the methodology of an import: how its answers are scored and ranked."""
+def import_methodology(
+    task: Task, ids: Mapping[str, list[str]], *, rank_rule: str, separation: str
+) -> str:
+    """Return the methodology of an import: how its answers are scored and ranked.
+
+    Parameters
+    ----------
+    ids : the parts that score them, as the manifest holds them
+    """
     return short_hash(
         {
             "task": task.name,
@@ -226,27 +244,46 @@ def import_methodology(task: Task, *, rank_rule: str, separation: str) -> str:
             "scorers": before_revisions()["scorers"],
             "rank_rule": rank_rule,
             "separation": separation,
-            **raised_entry(task),
+            **raised_entry(ids),
         }
     )
 
 
 def rejudged_methodology(
-    methodology: str, task: Task, assignment: JudgeAssignment, plan: Plan
+    source: Manifest,
+    task: Task,
+    ids: Mapping[str, list[str]],
+    assignment: JudgeAssignment,
+    plan: Plan,
 ) -> str:
-    """Return the methodology of a run whose answers are judged again."""
-    later = raised_entry(task, assignment.graders.values())
-    return short_hash([methodology, task.name, judging_entry(assignment, plan), *later.values()])
+    """Return the methodology of a run whose answers are judged again.
+
+    Parameters
+    ----------
+    source : of the run whose answers they are
+    ids : the parts as the manifest of the new run holds them
+    """
+    judging = judging_entry(assignment, plan)
+    return short_hash([source.methodology, task.name, judging, *raised_entry(ids).values()])
 
 
 def rescored_methodology(
-    methodology: str, task: Task, graders: Mapping[str, Grader], penalty: float | None
+    source: Manifest,
+    ids: Mapping[str, list[str]],
+    graders: Mapping[str, Grader],
+    penalty: float | None,
 ) -> str:
-    """Return the methodology of a run whose answers are scored again."""
+    """Return the methodology of a run whose answers are scored again.
+
+    Parameters
+    ----------
+    source : of the run whose answers they are
+    ids : the parts as the manifest of the new run holds them
+    """
     scorers = before_revisions()["scorers"]
     rubrics = {domain: hashed_id(grader) for domain, grader in graders.items()} or None
-    later = raised_entry(task, graders.values())
-    return short_hash([methodology, scorers, rubrics, penalty, *later.values()])
+    later = raised_entry(ids).values()
+    return short_hash([source.methodology, scorers, rubrics, penalty, *later])
 
 
 class JudgingEntry(TypedDict):

@@ -25,7 +25,13 @@ from medassay.model.chats import all_named_secrets, provide
 from medassay.model.spec import ModelsSource, load_models, remembered, source_name
 from medassay.own_code.kept import keep, recalled, trusted
 from medassay.runner.ask import Asker, AskSettings
-from medassay.runner.derived import SURROUNDINGS, derived_run, refuse_unscorable, sealed_source
+from medassay.runner.derived import (
+    SURROUNDINGS,
+    derived_run,
+    forms_held,
+    refuse_unscorable,
+    sealed_source,
+)
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
@@ -114,6 +120,8 @@ def judge_run(
     trusted(task, source.path, trust_code=options.trust_code)
     document = source.manifest_document
     manifest = cast(ManifestObject, {k: v for k, v in document.items() if k not in _MADE_ANEW})
+    parts = revisions(task, assignment.graders.values(), forms=forms_held(source))
+    ids = derived_revisions(parts, source.manifest)
     identity: ManifestObject = {
         **manifest,
         "task": task.name,
@@ -121,10 +129,8 @@ def judge_run(
         **own_entry(task),
         **_read_as(source, task),
         **assignment_entry(assignment),
-        "methodology": rejudged_methodology(source.manifest.methodology, task, assignment, plan),
-        "revisions": derived_revisions(
-            revisions(task, assignment.graders.values()), source.manifest
-        ),
+        "methodology": rejudged_methodology(source.manifest, task, ids, assignment, plan),
+        "revisions": ids,
         "judged_from": {"run": source.id, "root": source.seal.root},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)
@@ -177,8 +183,8 @@ def judge_again(  # noqa: PLR0913 -- each is an option of the verb
             f"--again {again}: '{wish.model}' is no judge of run {source.id}; expected one of"
             f" {', '.join(sorted(assignment.models))}"
         )
-    graders = revisions(task, assignment.graders.values())
-    if other := other_revisions(source.manifest, graders, ("grader", "sanitizer")):
+    parts = revisions(task, assignment.graders.values(), forms=forms_held(source))
+    if other := other_revisions(source.manifest, parts, ("grader", "sanitizer")):
         raise InputError(
             f"run {source.id}: judged by other code ({other}); verdicts of two graders are not"
             " mixed, judge all answers anew with `medassay judge`"
@@ -187,7 +193,7 @@ def judge_again(  # noqa: PLR0913 -- each is an option of the verb
     identity = cast(ManifestObject, {k: v for k, v in document.items() if k not in SURROUNDINGS})
     identity |= {
         **grader_entry(assignment.graders),
-        "revisions": derived_revisions(graders, source.manifest),
+        "revisions": derived_revisions(parts, source.manifest),
         "again_of": {"run": source.id, "root": source.seal.root, "of": str(wish)},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)

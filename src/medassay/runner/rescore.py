@@ -11,7 +11,13 @@ from medassay.errors import InputError
 from medassay.kinds.catalog import task_of_run
 from medassay.kinds.graders import graders_of
 from medassay.own_code.kept import keep, trusted
-from medassay.runner.derived import deleted_items, derived_run, refuse_unscorable, sealed_source
+from medassay.runner.derived import (
+    deleted_items,
+    derived_run,
+    forms_held,
+    refuse_unscorable,
+    sealed_source,
+)
 from medassay.runner.engine.catalog import engine_of, refuse_unknown
 from medassay.runner.engine.lease import await_dead, held
 from medassay.runner.finish import finish
@@ -63,11 +69,11 @@ def rescore(
     graders = graders_of(task, judged_banks(identity)) if "bench" in identity else {}
     if graders:
         identity |= grader_entry(graders)
+    parts = revisions(task, graders.values(), forms=forms_held(source))
+    ids = derived_revisions(parts, source.manifest)
     identity |= {
-        "revisions": derived_revisions(revisions(task, graders.values()), source.manifest),
-        "methodology": rescored_methodology(
-            source.manifest.methodology, task, graders, contradiction_penalty
-        ),
+        "revisions": ids,
+        "methodology": rescored_methodology(source.manifest, ids, graders, contradiction_penalty),
         "rescored_from": {"run": source.id, "root": source.seal.root},
     }
     measures = text_measures_of(source.manifest.plan.metrics if task.metrics else (), task)

@@ -5,10 +5,13 @@ whether `verify` can compute a number again, is these revisions, the texts of pr
 of the plan; not the text of the source code.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec.structs import replace
 
 from medassay.core.canonical import short_hash
 from medassay.core.records.manifest import Manifest
+from medassay.core.records.target import Form
 from medassay.core.records.task import Task
 from medassay.core.records.verdict import Grader
 from medassay.core.reply import json_objects, json_value, refusal, thoughts
@@ -16,7 +19,7 @@ from medassay.core.revision import revision_id
 from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
 from medassay.kinds import read_answer
-from medassay.kinds.catalog import measures_of, parser_of, scorer_of
+from medassay.kinds.catalog import MEASURES, PARSERS, SCORERS, measures_of, parser_of, scorer_of
 from medassay.kinds.record import reply as record_reply
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
@@ -67,11 +70,28 @@ STUDY_STATISTICS = {
     "weighted": weighted.REVISION,
 }
 _READING = ("parser", "reader")  # parts that decide how a reply is read
+# Parts of which the forms of the items decide whether they are used.
+_BY_FORM: dict[str, Collection[str]] = {
+    "measure": MEASURES,
+    "parser": PARSERS,
+    "reader": READERS,
+    "scorer": SCORERS,
+}
 _FIRST = "all at revision 1"
 
 
-def revisions(task: Task, graders: Iterable[Grader] = ()) -> dict[str, dict[str, int]]:
-    """Return kind → name → revision of the parts that this code uses for a task and its graders."""
+def revisions(
+    task: Task, graders: Iterable[Grader] = (), *, forms: Collection[Form] | None = None
+) -> dict[str, dict[str, int]]:
+    """Return kind → name → revision of the parts that this code uses for a task and its graders.
+
+    Parameters
+    ----------
+    forms : of the items that are asked: what reads and scores others is left out; None for all that
+        the task takes
+    """
+    if forms is not None:
+        task = replace(task, readers={f: task.readers[f] for f in task.readers if f in forms})
     parsers = {name: parser_of(task, form) for form, name in task.parsers.items() if name}
     scorers = {name: scorer_of(task, form) for form, (_, name) in task.readers.items() if name}
     measures = (measure for form in task.readers for measure in measures_of(task, form))
@@ -125,17 +145,21 @@ def derived_revisions(parts: Revisions, source: Manifest) -> dict[str, list[str]
     )
 
 
-def raised(parts: Revisions) -> dict[str, list[str]]:
+def raised(ids: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the ids of the parts beyond their first revision, {} where there are none.
 
     Only these are added to a methodology, so that one whose parts are all at revision 1 has the
     text that it had before there were revisions.
+
+    Parameters
+    ----------
+    ids : the parts as a manifest holds them
     """
     later = {
-        kind: {name: number for name, number in named.items() if number > 1}
-        for kind, named in parts.items()
+        kind: [part_id for part_id in named if not part_id.endswith("/1")]
+        for kind, named in ids.items()
     }
-    return revision_ids({kind: named for kind, named in later.items() if named})
+    return {kind: named for kind, named in later.items() if named}
 
 
 def hashes_read_as_first(manifest: Manifest) -> bool:
@@ -163,6 +187,12 @@ def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -
 
     "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source
     that is not known.
+
+    Parameters
+    ----------
+    here : the parts that this code uses for the items of the run. Earlier runs name those of all
+        forms that their task takes: what this code has, and does not use for these items, is no
+        difference.
     """
     named = manifest.revisions
     if named is None:
@@ -175,6 +205,8 @@ def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -
         made_by = dict(part.rsplit("/", 1) for part in named.get(kind, ()))
         for name in sorted(made_by.keys() | here.get(kind, {}).keys()):
             then, now = made_by.get(name), here.get(kind, {}).get(name)
+            if now is None and name in _BY_FORM.get(kind, ()):
+                continue
             if then is None or now is None or then != str(now):
                 was = "none" if then is None else f"{name}/{then}"
                 differences.append(

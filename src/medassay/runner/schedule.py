@@ -26,7 +26,7 @@ from medassay.core.records.plan import Plan
 from medassay.core.records.prompt import Message, Prompt
 from medassay.core.records.relaxed import RelaxedSetting
 from medassay.core.records.sealed_object import TrialKeys, place_of
-from medassay.core.records.target import Choice
+from medassay.core.records.target import Choice, Form
 from medassay.core.records.task import GENERATION_SUFFIX, Task
 from medassay.errors import InputError
 from medassay.kinds.catalog import OWN_TASKS, TASKS
@@ -96,6 +96,7 @@ class Schedule:
         self._sizes: dict[str, int] = {}
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
+        self.forms: set[Form] = set()  # of what the task asks of the banks, sampled or not
         self._unused: dict[str, Counter[str]] = {}  # bank → what of it the task does not ask
         for bank in banks:
             self._take(bank)
@@ -160,6 +161,7 @@ class Schedule:
                 self._dev.setdefault(bank.name, []).append(bank.items[position])
             elif self.task.accepts(split, form):
                 places.setdefault(domain, []).append(position)
+                self.forms.add(form)
             else:
                 kind = form if split == self.task.split else f"{form}, split {split}"
                 self._unused.setdefault(bank.name, Counter())[kind] += 1

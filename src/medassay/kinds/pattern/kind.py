@@ -10,7 +10,7 @@ PATTERN = Kind(
     tasks=(),  # those of choices take such items, too
     forms=("range", "regex"),
     own_task="closed",
-    parsers=(Parser("number", whichever_end(read_number), revision=1),),
+    parsers=(Parser("number", whichever_end(read_number), revision=2),),
     scorers=(
         per_item("key", key, revision=1),
         per_item("range", in_range, revision=1),

@@ -2,15 +2,26 @@
 
 import re
 from typing import Literal
+from unicodedata import numeric
 
 from medassay.core.reply.thoughts import strip_thoughts
 
 _BLANK = " \u00a0\u202f\u2009'’"
+# What models write for a minus: also hyphens, the figure dash, the en dash and wide forms. An em
+# dash is punctuation.
+_MINUSES = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d-"
+_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _NUMBER = re.compile(
-    r"(?<![\w])(?P<sign>(?<![\d.,])[+\-\u2212])?"
-    rf"(?P<digits>\d{{1,3}}(?:[{_BLANK}]\d{{3}})+(?!\d)|\d+)(?P<marks>(?:[.,]\d+)*)"
-    r"(?P<exponent>[eE][+\-\u2212]?\d{1,3}(?!\d))?"
+    # The 2 of "CO2" is no number, the 7.4 of "pH7.4" is one, and never 4.
+    r"(?:(?<!\w)|(?<=[^\W\d_])(?=\d+\.\d))(?<!\d[.,])"
+    # A dash between numbers is a range; "7 minus 5" and "plus or minus 5" have no sign either.
+    rf"(?P<sign>(?<![\d.,/])[+\uff0b{_MINUSES}]|(?<!\d )(?<!or )(?i:minus)\s+)?"
+    rf"(?:(?P<digits>\d{{1,3}}(?:[{_BLANK}]\d{{3}})+(?!\d)|\d+)(?P<marks>(?:[.,]\d+)*)"
+    rf"(?:[{_BLANK}]?(?P<part>[{_FRACTIONS}]))?"
+    rf"|(?<![.,])\.(?P<decimals>\d+)|(?P<fraction>[{_FRACTIONS}]))"
+    rf"(?P<exponent>[eE][+{_MINUSES}]?\d{{1,3}}(?!\d))?"
 )
+_PLAIN_MINUS = str.maketrans(dict.fromkeys(_MINUSES, "-"))
 _CUE = re.compile(r"answer|antwort|respuesta", re.IGNORECASE)
 
 
@@ -33,6 +44,8 @@ def extract_number(
     --------
     >>> extract_number("Norm is 3 to 9. Answer: 4.4"), extract_number("between 3 and 9")
     ((4.4, 'number'), (None, 'ambiguous'))
+    >>> extract_number("about –.5"), extract_number("1½ tablets"), extract_number("3–9")
+    ((-0.5, 'number'), (1.5, 'number'), (None, 'ambiguous'))
     >>> extract_number("1.500 ml", locale="de"), extract_number("0,125 mg")
     ((1500.0, 'number'), (0.125, 'number'))
     """
@@ -62,22 +75,31 @@ def _numbers(text: str, locale: str) -> list[float]:
 
 
 def _value(match: re.Match[str], thousands: str) -> float | None:
-    digits = re.sub(rf"[{_BLANK}]", "", match["digits"])
-    parts = re.split(r"([.,])", match["marks"])[1:]
-    marks, groups = parts[::2], parts[1::2]
-    fraction = ""
-    if marks:
-        all_threes = all(len(group) == 3 for group in groups) and len(digits) <= 3
-        if len(set(marks)) == 2:  # both marks: the last is decimal
-            if marks.count(marks[-1]) > 1 or any(len(g) != 3 for g in groups[:-1]):
-                return None
-            digits, fraction = digits + "".join(groups[:-1]), groups[-1]
-        elif marks[0] == thousands and all_threes and int(digits) != 0:
-            digits += "".join(groups)
-        elif len(marks) == 1:
-            fraction = groups[0]
-        else:
+    sign, digits, marks, part, decimals, fraction, exponent = match.groups(default="")
+    fraction = fraction or part
+    if fraction and (marks or exponent):
+        return None
+    text = f".{decimals}" if decimals else _decimal(digits or "0", marks, thousands)
+    if text is None:
+        return None
+    size = float(text + exponent.translate(_PLAIN_MINUS)) + (numeric(fraction) if fraction else 0)
+    return size if not sign or sign in "+\uff0b" else -size
+
+
+def _decimal(digits: str, marks: str, thousands: str) -> str | None:
+    """Return digits, and marks with the digits behind them, as Python reads them; None where these
+    make no number.
+    """
+    digits = re.sub(rf"[{_BLANK}]", "", digits)
+    parts = re.split(r"([.,])", marks)[1:]
+    kinds, groups = parts[::2], parts[1::2]
+    if not kinds:
+        return digits
+    if len(set(kinds)) == 2:  # both marks: the last is decimal
+        if kinds.count(kinds[-1]) > 1 or any(len(g) != 3 for g in groups[:-1]):
             return None
-    sign = "-" if match["sign"] in ("-", "\u2212") else ""
-    exponent = (match["exponent"] or "").replace("\u2212", "-")
-    return float(f"{sign}{digits}.{fraction or '0'}{exponent}")
+        return f"{digits}{''.join(groups[:-1])}.{groups[-1]}"
+    all_threes = all(len(group) == 3 for group in groups) and len(digits) <= 3
+    if kinds[0] == thousands and all_threes and int(digits) != 0:
+        return digits + "".join(groups)
+    return f"{digits}.{groups[0]}" if len(kinds) == 1 else None
