@@ -1,6 +1,7 @@
 """The entry of the command line: `medassay`, and `python -m medassay`."""
 
 import gc
+import os
 import sys
 
 
@@ -10,6 +11,11 @@ def main() -> None:
     # some takes a tenth of the start of a command. At the end Python would look through everything
     # once more, a quarter of a second, to free what the system takes back anyway.
     gc.set_threshold(200_000, 20, 20)
+    # Threads of numpy's matrices sleep at once where nothing is to be done: they would wait awake,
+    # a tenth of a second of computing at the start and one at the end. Read when numpy is imported.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    # An installed plugin of pydantic, which may send what it sees to somebody, would see each plan.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from medassay.cli.main import main as run
 

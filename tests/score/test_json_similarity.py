@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import growth
 
-from medassay.score.json_similarity import json_similarity, leaf_similarity, path_text
+from medassay.score.json_similarity import json_similarity, path_text
+from medassay.score.text import levenshtein
 
 texts = st.text(max_size=6)
 scalars = st.none() | st.booleans() | st.integers(-99, 99) | texts
@@ -31,7 +32,7 @@ def as_golden(found):
 
 def test_golden_leaves(golden):
     for case in golden("json_similarity")["leaf"]:
-        assert leaf_similarity(case["a"], case["b"]) == pytest.approx(case["similarity"], abs=1e-9)
+        assert levenshtein(case["a"], case["b"]) == pytest.approx(case["similarity"], abs=1e-9)
 
 
 def test_golden_comparisons(golden):

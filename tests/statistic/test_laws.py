@@ -52,8 +52,13 @@ def test_swapping_right_and_wrong_mirrors_both_intervals(right, seed):
 
 def test_draws_are_shared_whatever_the_block(monkeypatch):
     whole = np.concatenate(list(count_rows(7, 50, 3)))
+    for cells in (1, 15, 21):
+        monkeypatch.setattr("medassay.statistic.draws._CACHED", cells)
+        assert np.array_equal(whole, np.concatenate(list(count_rows(7, 50, 3))))
     monkeypatch.setattr("medassay.statistic.draws._CHUNK", 21)
-    assert np.array_equal(whole, np.concatenate(list(count_rows(7, 50, 3))))
+    blocks = list(count_rows(7, 50, 3))
+    assert len(blocks) == 17
+    assert np.array_equal(whole, np.concatenate(blocks))
     assert (whole.sum(axis=1) == 7).all()
 
 

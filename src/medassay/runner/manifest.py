@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -315,7 +316,8 @@ def judging_entry(assignment: JudgeAssignment, plan: Plan) -> JudgingEntry:
 
 def code_of_today() -> dict[str, str | None]:
     """Return version and commit of this code."""
-    return {"version": metadata.version("medassay"), "commit": _commit()}
+    folder = Path(__file__).resolve().parents[3]
+    return {"version": _version("medassay"), "commit": _commit(folder)}
 
 
 def surroundings(*, packaged: bool = False) -> ManifestObject:
@@ -350,24 +352,35 @@ def _packages() -> dict[str, str]:
     packages = {}
     for name in _PACKAGES:
         try:
-            packages[name] = metadata.version(name)
+            packages[name] = _version(name)
         except metadata.PackageNotFoundError:
             continue
     return packages
 
 
+def _version(package: str) -> str:
+    """Return the version of an installed package. `metadata.version` reads its whole description,
+    too, a millisecond each.
+    """
+    text = metadata.distribution(package).read_text("METADATA") or ""
+    stated = re.search(r"^Version: *(\S+)", text, re.MULTILINE)
+    return metadata.version(package) if stated is None else stated[1]
+
+
 @cache
-def _commit() -> str | None:
+def _commit(folder: Path) -> str | None:
     """Return the commit of a checkout, with "+" when files differ from it; None when installed.
 
     It is looked at once: what is committed while a process runs is not the code that it runs.
     """
-    folder = Path(__file__).resolve().parents[3]
     if not (folder / ".git").exists() or shutil.which("git") is None:
         return None
-    head = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
-    changed = _output(["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"])
-    return None if not head else head + ("+" if changed else "")
+    status = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch"]
+    lines = _output([*status, "--no-ahead-behind", "--untracked-files=no"]).splitlines()
+    head = "# branch.oid "
+    commit = next((line.removeprefix(head) for line in lines if line.startswith(head)), None)
+    changed = any(not line.startswith("#") for line in lines)
+    return None if commit in {None, "(initial)"} else f"{commit}{'+' if changed else ''}"
 
 
 def _cpu() -> str:

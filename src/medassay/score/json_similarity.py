@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
-from rapidfuzz.distance import Levenshtein
 
 from medassay.core.reply.json_value import MOST_LEVELS, read_json_reply
 
@@ -27,7 +26,6 @@ MOST_VALUES = 50_000
 MOST_PATHS = 5_000_000  # characters of the paths of all leaves
 MOST_STEPS = 400_000  # a step is a pair of values, or of so many pairs of characters
 _PAIRS_A_STEP = 30_000
-leaf_similarity = Levenshtein.normalized_similarity
 Path = tuple[str | int, ...]
 # A JSON value whose leaves are texts; null stays null.
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
@@ -276,6 +274,9 @@ class _Alignment:
     """
 
     def __init__(self) -> None:
+        from rapidfuzz.distance import Levenshtein  # most commands compare no records
+
+        self._likeness = Levenshtein.normalized_similarity
         self._steps = 0
 
     def similarity(self, gold: str, actual: str) -> float:
@@ -289,7 +290,7 @@ class _Alignment:
         if gold == actual:
             return 1.0
         self._take(len(gold) * len(actual) // _PAIRS_A_STEP)
-        return leaf_similarity(gold, actual)
+        return self._likeness(gold, actual)
 
     def _take(self, steps: int) -> None:
         self._steps += steps

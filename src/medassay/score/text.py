@@ -17,7 +17,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
-from rapidfuzz.distance import LCSseq, Levenshtein
 
 REVISION = 1
 
@@ -71,6 +70,8 @@ def rouge(prediction: str, reference: str, *, unicode_tokens: bool = False) -> R
     >>> round(found.rouge1, 4), round(found.rouge2, 4), round(found.rougeL, 4)
     (0.5714, 0.4, 0.5714)
     """
+    from rapidfuzz.distance import LCSseq
+
     words = _WORD if unicode_tokens else _LATIN
     first, second = words.findall(prediction.lower()), words.findall(reference.lower())
     n, m = len(first), len(second)
@@ -140,6 +141,8 @@ def levenshtein(prediction: str, reference: str) -> float:
     """Return 1 less the edits that turn one text into the other, over the length of the longer; 1.0
     for two empty texts.
     """
+    from rapidfuzz.distance import Levenshtein
+
     return float(Levenshtein.normalized_similarity(prediction, reference))
 
 

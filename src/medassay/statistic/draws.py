@@ -15,7 +15,8 @@ REVISION = 1
 
 Floats = NDArray[np.float64]
 
-_CHUNK = 1_000_000  # cells of the count matrix held at once: 8 MB, some of it in cache
+_CHUNK = 1_000_000  # cells of the count matrix held at once: 8 MB
+_CACHED = 100_000  # cells that are drawn and counted at once, in the cache of a core
 
 
 def seed_of(*parts: str) -> int:
@@ -48,12 +49,15 @@ def count_rows(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     stream.
     """
     random = stream(seed)
-    rows = max(1, _CHUNK // n)
+    rows, rows_cached = max(1, _CHUNK // n), max(1, _CACHED // n)
     for start in range(0, n_resamples, rows):
-        size = min(rows, n_resamples - start)
-        index = (random.random_sample((size, n)) * n).astype(np.int64)
-        index += np.arange(size)[:, None] * n  # one bincount for the whole block
-        yield np.bincount(index.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+        block = np.empty((min(rows, n_resamples - start), n))
+        for first in range(0, len(block), rows_cached):
+            part = block[first : first + rows_cached]
+            index = (random.random_sample(part.shape) * n).astype(np.int64)
+            index += np.arange(len(part))[:, None] * n  # one bincount for all rows of the part
+            part[:] = np.bincount(index.ravel(), minlength=part.size).reshape(part.shape)
+        yield block
 
 
 def draw_means(

@@ -117,6 +117,7 @@ class ResponseStore:
             self._index = self._open_index()
         self._reader = self._connect()
         self._snapshot_ends = 0.0
+        self._holds_any = True  # replies, as the snapshot says: the first run of a folder has none
         self.adopt()
         self._active: int | None = None
         self._active_path = folder / growing_name(name or token_hex(8))
@@ -160,7 +161,11 @@ class ResponseStore:
         if time.monotonic() >= self._snapshot_ends:
             self._end_snapshot()  # what other processes have indexed by now is read, for a second
             self._reader.execute("BEGIN")
+            any_reply = self._reader.execute("SELECT EXISTS (SELECT 1 FROM response)")
+            self._holds_any = bool(any_reply.fetchone()[0])
             self._snapshot_ends = time.monotonic() + _SNAPSHOT
+        if not self._holds_any:
+            return None
         row = self._reader.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
         return None if row is None else _decode_completion(row[0])
 

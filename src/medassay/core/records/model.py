@@ -515,7 +515,8 @@ def _of_script(spec: ModelSpec) -> Iterator[str]:
 
 
 def _of_provider(spec: ModelSpec) -> Iterator[str]:
-    if spec.provider not in (*PROVIDER_NAMES, *_NOBODY_ASKED, *entry_points("providers")):
+    is_known = spec.provider in (*PROVIDER_NAMES, *_NOBODY_ASKED)
+    if not is_known and spec.provider not in entry_points("providers"):
         names = ", ".join((*PROVIDER_NAMES, *entry_points("providers")))
         yield (
             f"field 'provider': '{spec.provider}'; known are {names}. A package of your own adds"
