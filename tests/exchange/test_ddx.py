@@ -191,6 +191,16 @@ def test_a_wrong_table_is_refused_with_its_row_and_leaves_nothing(tmp_path, rows
     assert not list((tmp_path / "runs").glob("*"))
 
 
+@pytest.mark.parametrize(("column", "what"), [("m", "models"), ("p", "settings")])
+def test_two_models_or_prompts_that_look_the_same_are_refused(tmp_path, column, what):
+    rows = [
+        row.replace(f",{column},", f",{name},") for name in ("\u00e9", "e\u0301") for row in GOOD
+    ]
+    with pytest.raises(InputError, match=f"two {what} are called"):
+        import_ddx(labels(tmp_path, *rows), runs=tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("*"))
+
+
 def test_ranks_beside_replies_are_one_for_each(tmp_path):
     replies, ranks = tmp_path / "diagnoses_B_m.csv", tmp_path / "scores_B_m.csv"
     replies.write_text("GT,Diagnosis 1\n['Gout'],+1. Gout\n['Flu'],+1. Flu\n")

@@ -395,6 +395,40 @@ def test_half_a_log_is_not_imported_as_a_whole_one(tmp_path, cli):
     assert not (tmp_path / "run").exists()
 
 
+def test_statistics_of_helm_are_of_all_that_was_answered(tmp_path, cli):
+    folder = Path(shutil.copytree(HELM, tmp_path / "run-1"))
+    stats = json.loads((HELM / "per_instance_stats.json").read_text())
+    (folder / "per_instance_stats.json").write_text(json.dumps(stats[:9]))
+    code, _, errors = cli("import", "helm", folder, "--to", "run")
+    missing = stats[9]["instance_id"]
+    says = f"nothing of 3 of 12 instances that scenario_state.json has, first '{missing}'"
+    assert (code, says in errors) == (3, True), errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_option_that_helm_asked_about_alone_is_nobodys_answer(tmp_path):
+    folder = Path(shutil.copytree(HELM, tmp_path / "run-1"))
+    state = json.loads((HELM / "scenario_state.json").read_text())
+    state["request_states"] = [
+        {**one, "reference_index": at, "result": {"completions": [{"text": f" option {at}"}]}}
+        for one in state["request_states"]
+        for at in range(2)
+    ]
+    (folder / "scenario_state.json").write_text(json.dumps(state))
+    run = load("helm", folder, tmp_path)
+    texts = {json.loads(t)["text"] for t in (run.path / "trials.jsonl").read_text().splitlines()}
+    assert texts == {""}
+
+
+def test_a_log_whose_keys_were_sorted_is_found_in_a_folder(tmp_path):
+    log = json.loads((INSPECT / "doses-m1.json").read_text())
+    (tmp_path / "a.json").write_text(json.dumps(log, sort_keys=True, indent=1))
+    assert (tmp_path / "a.json").read_bytes().find(b'"version"') > 4096
+    assert (
+        load("inspect", tmp_path, tmp_path).statistics.document["domains"]["overall"][0]["n"] == 4
+    )
+
+
 def test_a_backend_is_not_the_name_of_a_model(tmp_path, cli):
     folder = Path(shutil.copytree(ONE["lm-eval"], tmp_path / "logs"))
     [path] = folder.glob("results_*.json")

@@ -231,3 +231,12 @@ def test_two_models_that_look_the_same_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"two models are called 'Mod.*le', written"):
         import_predictions(table(tmp_path, text), COLUMNS, runs=tmp_path)
     assert not list(tmp_path.glob("import-*"))
+
+
+@pytest.mark.parametrize("column", ["setting", "mode"])
+def test_two_settings_or_modes_that_look_the_same_are_refused(tmp_path, column):
+    rows = [f"q{n},m,d,A,A,{name}\n" for n in range(3) for name in ("caf\u00e9", "cafe\u0301")]
+    path = table(tmp_path, HEAD.replace("\n", ",other\n") + "".join(rows))
+    with pytest.raises(InputError, match=f"two {column}s are called 'caf.*', written"):
+        import_predictions(path, {**COLUMNS, column: "other"}, runs=tmp_path)
+    assert not list(tmp_path.glob("import-*"))

@@ -33,11 +33,12 @@ from medassay.exchange.imported import (
     imported_trial,
     limits_with_grades,
     new_run,
+    refuse_alike,
     seal_import,
     write_trials,
 )
 from medassay.exchange.logs import TRIAL_TABLE, UNSAFE, add_trial, check_prediction, distinct
-from medassay.exchange.prediction import Prediction, refuse_alike
+from medassay.exchange.prediction import Prediction
 from medassay.exchange.predictions import check_columns, read_predictions
 from medassay.kinds.catalog import OWN_TASKS, TASKS, task_of_plan, tasks_together
 from medassay.kinds.pattern.number import extract_number
@@ -420,7 +421,8 @@ def _manifest(
     models: Mapping[str, ModelSpec],
 ) -> ManifestObject:
     task, names = chosen.task, distinct(base, "model")
-    refuse_alike(names, "models")
+    for column in ("model", "setting", "mode"):
+        refuse_alike(distinct(base, column), f"{column}s")
     domains = {
         domain: next(iter(chosen.items[domain].values()))[0].version
         for domain in distinct(base, "domain")

@@ -40,7 +40,6 @@ from medassay.exchange.imported import (
     seal_import,
     write_trials,
 )
-from medassay.exchange.prediction import refuse_alike
 from medassay.kinds.criteria.grader import CriteriaBody, CriteriaGrader
 from medassay.kinds.criteria.tasks import RUBRIC
 from medassay.runner.manifest import grader_entry
@@ -128,7 +127,6 @@ def import_healthbench(
     for first, other in pairwise(sorted(names)):
         if first == other:
             raise InputError(f"two files are of model '{first}'; name each with --model")
-    refuse_alike(names, "models")
     digests = [file_digest(file) for file in paths]
     source = ImportSource(
         file=paths[0],

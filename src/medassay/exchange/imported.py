@@ -22,6 +22,7 @@ from medassay.core.records.target import Form
 from medassay.core.records.task import Task
 from medassay.core.records.trial import TRIAL_KEY, TrialKey
 from medassay.core.records.verdict import Grader, Verdict
+from medassay.core.wording import as_seen
 from medassay.errors import InputError
 from medassay.judging.queue import Answers
 from medassay.kinds.catalog import PARSERS, TASKS
@@ -70,6 +71,23 @@ class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """Return what the run and its bank are called: by default as the file."""
         return self.title or self.file.stem
+
+
+def refuse_alike(names: Iterable[str], what: str) -> None:
+    """Refuse names that look the same and are written with other characters ("é" is one, or two).
+
+    Raises
+    ------
+    InputError
+        Saying `what` they name, and the name.
+    """
+    by_look: dict[str, str] = {}
+    for name in names:
+        if by_look.setdefault(as_seen(name), name) != name:
+            raise InputError(
+                f"two {what} are called '{name:.60}', written with other characters; write both in"
+                " one way (Unicode NFC, without characters of no width)"
+            )
 
 
 def file_digest(file: Path) -> str:
@@ -237,6 +255,8 @@ def import_manifest(
         items again: then the hash of the source stands for them.
     entries : say more of some models than their names
     """
+    for names, what in ((domains, "domains"), (models, "models"), (settings, "settings")):
+        refuse_alike(names, what)
     content = content or source.digest
     version = f"import-{content[:12]}"
     ids = revision_ids(revisions(TASKS[source.task], forms=source.forms))

@@ -93,7 +93,9 @@ def recognises(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(4096)
-    return b'"eval"' in start and b'"version"' in start
+        file.seek(max(0, path.stat().st_size - 4096))
+        end = file.read()  # where its keys were sorted
+    return b'"eval"' in start and b'"version"' in start + end
 
 
 def read(path: Path, *, scorer: str = "") -> PredictionFile:

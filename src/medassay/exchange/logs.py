@@ -23,10 +23,11 @@ from medassay.exchange.imported import (
     imported_trial,
     limits_with_grades,
     new_run,
+    refuse_alike,
     seal_import,
     write_trials,
 )
-from medassay.exchange.prediction import Prediction, PredictionFile, refuse_alike
+from medassay.exchange.prediction import Prediction, PredictionFile
 from medassay.kinds.catalog import TASKS
 from medassay.storage.run import Run
 
@@ -301,16 +302,13 @@ def distinct(base: sqlite3.Connection, column: str, table: str = "trial") -> lis
 
 
 def _manifest(base: sqlite3.Connection, log: PredictionFile) -> ManifestObject:
-    models = distinct(base, "model")
-    refuse_alike(models, "models")
     refuse_alike(distinct(base, "item", "item"), "items")
-    domains = distinct(base, "domain", "item")
-    refuse_alike(domains, "domains")
+    refuse_alike(distinct(base, "mode"), "modes")
     limits = limits_with_grades(log.source.limits, base)
     return import_manifest(
         replace(log.source, limits=limits, forms=(Given.form, Key.form)),
-        domains=domains,
-        models=models,
+        domains=distinct(base, "domain", "item"),
+        models=distinct(base, "model"),
         settings=distinct(base, "setting"),
         n_items=base.execute("SELECT COUNT(*) FROM item").fetchone()[0],
         content=_content(base),

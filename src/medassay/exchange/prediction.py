@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import msgspec
 from medassay.core.canonical import short_hash
 from medassay.core.json import storable_value
 from medassay.core.records.model import ModelSpec
-from medassay.core.wording import as_seen
 from medassay.errors import InputError
 from medassay.exchange.imported import ImportSource
 
@@ -87,23 +86,6 @@ def lenient_json(data: bytes, where: str) -> Any:
         return storable_value(document) if b"\\ud" in data.lower() else document
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON: {error}") from None
-
-
-def refuse_alike(names: Iterable[str], what: str) -> None:
-    """Refuse names that look the same and are written with other characters ("é" is one, or two).
-
-    Raises
-    ------
-    InputError
-        Saying `what` they name, and the name.
-    """
-    by_look: dict[str, str] = {}
-    for name in names:
-        if by_look.setdefault(as_seen(name), name) != name:
-            raise InputError(
-                f"two {what} are called '{name:.60}', written with other characters; write both in"
-                " one way (Unicode NFC, without characters of no width)"
-            )
 
 
 def number_or_none(value: Any, where: str) -> float | None:

@@ -29,6 +29,21 @@ from medassay.review.store.schema import (
 from medassay.review.training import training_entries
 
 
+def test_a_text_that_is_too_long_is_refused_and_kept_on_the_page(desk):
+    study = desk.study(n=1)
+    ada = desk.client("ada")
+    place, whole = f"/s/{study}/i/1", "word " * 20_000 + "."
+    version = ada.get(place).version
+    for do in ("draft", "submit"):
+        reply = ada.post(place, version=version, do=do, **GOOD, comment=whole)
+        assert reply.status == 409
+        says = "field 'comment': 100,001 characters; at most 100,000 are kept, shorten it"
+        assert says in html.unescape(reply.text)
+        assert whole in reply.text
+    assert ada.get(place).version == version  # nothing was kept
+    assert review(ada, study, 1, **GOOD, comment="word").status == 303
+
+
 def test_scores_are_summed_and_low_ones_need_words(desk):
     study = desk.study()
     ada = desk.client("ada")

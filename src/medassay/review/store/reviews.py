@@ -17,6 +17,7 @@ from medassay.review.store.studies import refuse_closed
 from medassay.review.store.tickets import open_ticket
 
 _MOST_FIELDS = 400
+_MOST_CHARACTERS = 100_000  # of one field
 
 
 class OwnReview(TypedDict):
@@ -162,13 +163,20 @@ def known_fields(work: Work, fields: Mapping[str, str]) -> dict[str, str]:
     Raises
     ------
     InputError
-        Naming a field that it does not have.
+        Naming a field that it does not have, or that is too long.
     """
     names = work.form.known(work.content)
     strange = sorted(set(fields) - names)
     if strange or len(fields) > _MOST_FIELDS:
         raise InputError(f"no field '{(strange or ['…'])[0][:40]}' in this form")
-    return {name: clean(text)[:100_000] for name, text in fields.items() if text}
+    texts = {name: clean(text) for name, text in fields.items() if text}
+    for name, text in sorted(texts.items()):
+        if len(text) > _MOST_CHARACTERS:
+            raise InputError(
+                f"field '{name}': {len(text):,} characters; at most {_MOST_CHARACTERS:,} are kept,"
+                " shorten it"
+            )
+    return texts
 
 
 def submit(
