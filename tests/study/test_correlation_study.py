@@ -5,6 +5,7 @@ tables that are refused.
 import csv
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -288,6 +289,21 @@ def test_sizes_that_are_not_known_of_all_models_are_told():
     sizes = {f"m{i}": 7.0 for i in range(3)}
     said = correlation_sheet(correlation_study(rows(), sizes=sizes)).markdown()
     assert "Models are in no groups by size: 2 models have no size: m3 and m4." in said
+
+
+def test_pairs_that_fewer_models_have_say_of_how_many_they_are():
+    table = [row for row in rows(6) if (row.model, row.dataset) not in {("m0", "A"), ("m1", "A")}]
+    said = correlation_sheet(correlation_study(table)).markdown()
+    assert "(n = 4 to 6)" in said
+    assert "Pearson's r over 4 to 6 models" in said
+    matrix = said.partition("Pearson \\[95 % interval\\]")[2].partition("##")[0]
+    cells = [cell.strip() for cell in matrix.split("|")]
+    numbers = [cell for cell in cells if re.match("[−]?[01][.]", cell)]
+    of_four = [cell for cell in numbers if cell.endswith(" n=4")]
+    assert (len(numbers), len(of_four)) == (15, 5)  # of A with each of the five others
+    whole = correlation_sheet(correlation_study(rows(6))).markdown()
+    assert "(n = 6)" in whole
+    assert " n=" not in whole
 
 
 def rows(n=5, better="high"):

@@ -50,7 +50,7 @@ def correlation_sheet(study: CorrelationStudy) -> ReportDocument:
 def _notes(study: CorrelationStudy) -> Iterator[str]:
     """Yield what a reader of the matrices must know."""
     yield (
-        f"Pearson's r over {study.n_models} models, with 95 % intervals by drawing"
+        f"Pearson's r over {_n_text(study)} models, with 95 % intervals by drawing"
         f" models; clusters join below a distance of {CUT:g} (1 − |r|, average linkage)."
         " Undefined with fewer than three models, or where a column does not vary."
     )
@@ -125,24 +125,32 @@ def _view(name: str, view: CorrelationView) -> Section:
             view.matrices.pearson,
             order=order,
             merges=view.merges,
-            linkage=f"Pearson's r over {view.n_models} models, average linkage of 1 − |r|",
+            linkage=f"Pearson's r over {_n_text(view)} models, average linkage of 1 − |r|",
         )
         figure = (f"correlation-{_slug(name)}", map_drawn)
     clusters = "; ".join(", ".join(cluster) for cluster in view.clusters)
     return Section(
-        title=f"{name[0].upper()}{name[1:]} (n = {view.n_models})",
+        title=f"{name[0].upper()}{name[1:]} (n = {_n_text(view)})",
         text=f"Clusters: {clusters}.",
         figure=figure,
         grids=[_matrix(view, order)] if len(names) <= _MOST_DRAWN else [],
     )
 
 
+def _n_text(view: CorrelationView) -> str:
+    """Return how many models the pairs of columns have: "24", or "12 to 24" where some lack
+    numbers.
+    """
+    counts = {n for at, row in enumerate(view.matrices.n) for n in row[:at]} or {view.n_models}
+    return f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
+
+
 def _matrix(view: CorrelationView, order: Sequence[int]) -> Grid:
-    names, matrices = view.columns, view.matrices
+    names = view.columns
     rows = [
         [
             names[i],
-            *(_cell_text(matrices, i, j) if at > other else "" for other, j in enumerate(order)),
+            *(_cell_text(view, i, j) if at > other else "" for other, j in enumerate(order)),
         ]
         for at, i in enumerate(order)
     ]
@@ -154,13 +162,16 @@ def _matrix(view: CorrelationView, order: Sequence[int]) -> Grid:
     )
 
 
-def _cell_text(matrices: CorrelationMatrices, i: int, j: int) -> str:
+def _cell_text(view: CorrelationView, i: int, j: int) -> str:
+    matrices = view.matrices
     r, lo, hi = (
         matrix[i][j] for matrix in (matrices.pearson, matrices.pearson_lo, matrices.pearson_hi)
     )
-    if r is None:
-        return "undefined"
-    return r_text(r) if lo is None else f"{r_text(r)} [{r_text(lo)}, {r_text(hi)}]"
+    n = matrices.n[i][j]
+    text = "undefined" if r is None else r_text(r)
+    if lo is not None:
+        text += f" [{r_text(lo)}, {r_text(hi)}]"
+    return text if n == view.n_models else f"{text} n={n}"
 
 
 def _slug(name: str) -> str:
