@@ -11,10 +11,10 @@ def main() -> None:
     # some takes a tenth of the start of a command. At the end Python would look through everything
     # once more, a quarter of a second, to free what the system takes back anyway.
     gc.set_threshold(200_000, 20, 20)
-    # Threads of numpy's matrices sleep at once where nothing is to be done: they would wait awake,
-    # a tenth of a second of computing at the start and one at the end. Read when numpy is imported.
+    # Idle threads of OpenBLAS sleep at once. They would spin, 0.1 CPU s when numpy is imported (which
+    # is when this is read), and as much after the first product of matrices.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    # An installed plugin of pydantic, which may send what it sees to somebody, would see each plan.
+    # An installed plugin of pydantic would see every plan, and may send it elsewhere.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from medassay.cli.main import main as run

@@ -398,15 +398,17 @@ def test_half_a_log_is_not_imported_as_a_whole_one(tmp_path, cli):
 def test_statistics_of_helm_are_of_all_that_was_answered(tmp_path, cli):
     folder = Path(shutil.copytree(HELM, tmp_path / "run-1"))
     stats = json.loads((HELM / "per_instance_stats.json").read_text())
-    (folder / "per_instance_stats.json").write_text(json.dumps(stats[:9]))
-    code, _, errors = cli("import", "helm", folder, "--to", "run")
-    missing = stats[9]["instance_id"]
-    says = f"nothing of 3 of 12 instances that scenario_state.json has, first '{missing}'"
-    assert (code, says in errors) == (3, True), errors
+    perturbed = [{**row, "perturbation": {"name": "typos"}} for row in stats[9:]]
+    for rows in (stats[:9], stats[:9] + perturbed):
+        (folder / "per_instance_stats.json").write_text(json.dumps(rows))
+        code, _, errors = cli("import", "helm", folder, "--to", "run")
+        missing = stats[9]["instance_id"]
+        says = f"nothing of 3 of 12 answers that scenario_state.json has, first '{missing}'"
+        assert (code, says in errors) == (3, True), errors
     assert not (tmp_path / "run").exists()
 
 
-def test_an_option_that_helm_asked_about_alone_is_nobodys_answer(tmp_path):
+def test_an_option_that_helm_asked_about_by_itself_is_nobodys_answer(tmp_path):
     folder = Path(shutil.copytree(HELM, tmp_path / "run-1"))
     state = json.loads((HELM / "scenario_state.json").read_text())
     state["request_states"] = [

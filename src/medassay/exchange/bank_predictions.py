@@ -224,15 +224,13 @@ class _ChosenItems:
         """Return the ids of a domain's items that are of the run, sorted."""
         return sorted(name for name in self.items[domain] if self.holds(domain, name))
 
-    @property
-    def forms(self) -> set[Form]:
-        """Return the forms of the items as the run holds them: scored elsewhere, they have no
-        target.
+    def forms(self, domains: Iterable[str]) -> set[Form]:
+        """Return the forms that the run's items of some domains have in it: those that were scored
+        elsewhere have no target.
         """
         if self.scored:
             return {Given.form}
-        forms = {form for items in self.items.values() for _, _, form in items.values()}
-        return forms & self.task.readers.keys()
+        return {self.form(domain, name) for domain in domains for name in self.names(domain)}
 
     def holds(self, domain: str, name: str) -> bool:
         """Return whether an item is of the run."""
@@ -430,7 +428,7 @@ def _manifest(
     banks = [bank for bank in chosen.banks if bank.version in domains.values()]
     plan = Plan(banks=tuple(bank.name for bank in banks), models=tuple(names)).to_dict()
     plan |= {"settings": distinct(base, "setting"), "modes": distinct(base, "mode")}
-    ids = revision_ids(revisions(task, forms=chosen.forms))
+    ids = revision_ids(revisions(task, forms=chosen.forms(domains)))
     return {
         "kind": "import",
         "name": source.name,

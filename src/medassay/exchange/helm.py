@@ -73,7 +73,7 @@ class _RequestState(msgspec.Struct):
     instance: _Asked
     result: _Result | None = None
     train_trial_index: int = 0
-    reference_index: int | None = None  # of the option that was asked about alone
+    reference_index: int | None = None  # where each option is asked about by itself
 
 
 class _ScenarioState(msgspec.Struct):
@@ -135,10 +135,10 @@ def _predictions(
     if not replies:  # then the arguments alone tell what was asked, as subject=anatomy
         asked = (a for a in arguments.split(",") if a and not a.startswith("model="))
         scenario = ":".join(filter(None, (scenario, ",".join(asked))))
-    measured = {(str(row.instance_id), row.train_trial_index) for row in stats}
+    measured = {(str(r.instance_id), r.train_trial_index) for r in stats if not r.perturbation}
     if unmeasured := [place for place in replies if place not in measured]:
         raise InputError(
-            f"{folder / STATS}: nothing of {len(unmeasured):,} of {len(replies):,} instances that"
+            f"{folder / STATS}: nothing of {len(unmeasured):,} of {len(replies):,} answers that"
             f" {STATE} has, first '{unmeasured[0][0]}'; one of the files is of another run, or cut"
         )
     for number, row in enumerate(stats, 1):
@@ -184,7 +184,7 @@ def _texts_by_instance(folder: Path) -> dict[tuple[str, int], tuple[str | None, 
         replies[str(instance.id), state.train_trial_index] = (
             instance.input.text,
             "; ".join(right) or None,
-            # Where each option is asked about alone, no text is the answer.
+            # Where each option is asked about by itself, no text is the answer.
             completions[0].text.strip() if completions and state.reference_index is None else "",
         )
     return replies

@@ -56,7 +56,7 @@ _GRADED = "Scores are as they came, some between 0 and 1: what is called accurac
 class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
     """A file of somebody else's results.
 
-    `forms` are those of its items; None where they may be all that its task takes.
+    `forms` are those of its items; None where they may be any that its task takes.
     """
 
     file: Path

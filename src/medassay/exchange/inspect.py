@@ -94,7 +94,7 @@ def recognises(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(4096)
         file.seek(max(0, path.stat().st_size - 4096))
-        end = file.read()  # where its keys were sorted
+        end = file.read()  # sorted keys put "version" there
     return b'"eval"' in start and b'"version"' in start + end
 
 

@@ -28,9 +28,9 @@ def with_own_task(plan: Plan, *, trust_code: bool) -> tuple[Plan, Path | None]:
     InputError
         When the package's code may not be executed, or what it gives is no such table.
     """
-    if plan.own is not None or not plan.task or plan.task not in entry_points("tasks"):
+    points = entry_points("tasks") if plan.own is None and plan.task else {}
+    if plan.task not in points:
         return plan, None
-    points = entry_points("tasks")
     name = f"task '{plan.task}' of package {package_of(points[plan.task])}"
     if trust_code is not True:
         raise InputError(f"plan: {name} is code that would be executed; say --trust-code")

@@ -97,8 +97,9 @@ def _check_content(folder: Path, *, trust_code: bool = False) -> str:
     items = RunItems(folder, run.manifest.domains)
     statistics = RunStatistics(items, run.manifest, task)
     judged = VerdictReader(run, items, task) if run.manifest.bench is not None else None
-    here = revisions(task, () if judged is None else judged.graders, forms=items.forms)
-    others = partial(other_revisions, run.manifest, here)
+    graders = () if judged is None else judged.graders
+    here = revisions(task, graders, forms=items.forms)
+    others = partial(other_revisions, run.manifest, here, of_task=revisions(task, graders))
     other_scores = others(("parser", "reader", "scorer", "measure"))
     other_verdicts = None if judged is None else others(("grader", "panel", "sanitizer", "reader"))
     if "parser" in untold or "scorer" in untold:

@@ -102,14 +102,18 @@ def _named_by(identity: ManifestObject, graders: Mapping[str, Grader]) -> Manife
 
 
 def forms_held(run: Run) -> set[Form]:
-    """Return the forms of a run's items, those that were deleted aside."""
+    """Return the forms of a run's items that were not deleted."""
     records = read_jsonl(run.path / "items.jsonl")
     return {form_of(record) for record in records if "tombstone" not in record}
 
 
-def refuse_unscorable(run: Run, task: Task) -> None:
-    """Refuse a run with items of forms that a task cannot score, before anything is written."""
-    forms = forms_held(run)
+def refuse_unscorable(run: Run, task: Task, forms: set[Form]) -> None:
+    """Refuse a run with items of forms that a task cannot score, before anything is written.
+
+    Parameters
+    ----------
+    forms : of the run's items that were not deleted
+    """
     if not forms:
         raise InputError(f"run {run.id}: all its items were deleted; nothing is left to score")
     strange = forms - task.readers.keys()

@@ -359,8 +359,8 @@ def _packages() -> dict[str, str]:
 
 
 def _version(package: str) -> str:
-    """Return the version of an installed package. `metadata.version` reads its whole description,
-    too, a millisecond each.
+    """Return the version of an installed package. `metadata.version` parses all of its metadata as
+    an e-mail, a millisecond each.
     """
     text = metadata.distribution(package).read_text("METADATA") or ""
     stated = re.search(r"^Version: *(\S+)", text, re.MULTILINE)

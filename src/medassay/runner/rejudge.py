@@ -14,6 +14,7 @@ from medassay.core.records.manifest_object import ManifestObject
 from medassay.core.records.model import FREE
 from medassay.core.records.plan import EngineRules, Plan
 from medassay.core.records.preview import Preview
+from medassay.core.records.target import Form
 from medassay.core.records.task import Task
 from medassay.errors import InputError
 from medassay.judging.assignment import RULE, JudgeAssignment, assign_judges
@@ -116,11 +117,12 @@ def judge_run(
     source = sealed_source(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    task, assignment, plan = _assign(source, options)
+    forms = forms_held(source)
+    task, assignment, plan = _assign(source, options, forms)
     trusted(task, source.path, trust_code=options.trust_code)
     document = source.manifest_document
     manifest = cast(ManifestObject, {k: v for k, v in document.items() if k not in _MADE_ANEW})
-    parts = revisions(task, assignment.graders.values(), forms=forms_held(source))
+    parts = revisions(task, assignment.graders.values(), forms=forms)
     ids = derived_revisions(parts, source.manifest)
     identity: ManifestObject = {
         **manifest,
@@ -218,7 +220,7 @@ def preview_again(
     source = sealed_source(run, "judged")
     workspace = workspace or source.path.resolve().parents[1]
     fetch_stores(workspace)
-    task, assignment, _ = _assign(source, options)
+    task, assignment, _ = _assign(source, options, forms_held(source))
     answers = Answers(source, RunItems(source.path, source.manifest.domains), task)
     with ResponseStore(workspace / "responses") as store:
         rows = [
@@ -284,7 +286,9 @@ def _judge_derived(
     return open_run(derived.path)
 
 
-def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment, Plan]:
+def _assign(
+    source: Run, options: JudgingOptions, forms: set[Form]
+) -> tuple[Task, JudgeAssignment, Plan]:
     """Return the task by which a run's answers are judged, and who judges; refuse what cannot be
     judged.
     """
@@ -314,7 +318,7 @@ def _assign(source: Run, options: JudgingOptions) -> tuple[Task, JudgeAssignment
     if assignment is None:
         raise InputError(f"task '{task.name}' has no judges; name another one with --task")
     refuse_leaving(manifest.leaving, assignment.models.values())
-    refuse_unscorable(source, task)
+    refuse_unscorable(source, task, forms)
     return task, assignment, plan
 
 

@@ -65,11 +65,12 @@ def rescore(
             {**bank, "contradiction_penalty": contradiction_penalty} for bank in document["banks"]
         ]
     task = trusted(task_of_run(source.manifest), source.path, trust_code=trust_code)
-    refuse_unscorable(source, task)
+    forms = forms_held(source)
+    refuse_unscorable(source, task, forms)
     graders = graders_of(task, judged_banks(identity)) if "bench" in identity else {}
     if graders:
         identity |= grader_entry(graders)
-    parts = revisions(task, graders.values(), forms=forms_held(source))
+    parts = revisions(task, graders.values(), forms=forms)
     ids = derived_revisions(parts, source.manifest)
     identity |= {
         "revisions": ids,

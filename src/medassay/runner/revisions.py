@@ -6,6 +6,7 @@ of the plan; not the text of the source code.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -19,7 +20,7 @@ from medassay.core.revision import revision_id
 from medassay.judging import panel, sanitize
 from medassay.judging.grader_text import before_revisions
 from medassay.kinds import read_answer
-from medassay.kinds.catalog import MEASURES, PARSERS, SCORERS, measures_of, parser_of, scorer_of
+from medassay.kinds.catalog import measures_of, parser_of, scorer_of
 from medassay.kinds.record import reply as record_reply
 from medassay.statistic import draws
 from medassay.statistic.agreement import alpha, people, votes
@@ -70,13 +71,6 @@ STUDY_STATISTICS = {
     "weighted": weighted.REVISION,
 }
 _READING = ("parser", "reader")  # parts that decide how a reply is read
-# Parts of which the forms of the items decide whether they are used.
-_BY_FORM: dict[str, Collection[str]] = {
-    "measure": MEASURES,
-    "parser": PARSERS,
-    "reader": READERS,
-    "scorer": SCORERS,
-}
 _FIRST = "all at revision 1"
 
 
@@ -182,7 +176,13 @@ def revisions_named(manifest: Manifest) -> str:
     return ", ".join(part_id for part_id in ids if not part_id.endswith("/1")) or _FIRST
 
 
-def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -> str | None:
+def other_revisions(
+    manifest: Manifest,
+    here: Revisions,
+    kinds: Iterable[str],
+    *,
+    of_task: Revisions = MappingProxyType({}),
+) -> str | None:
     """Return in which parts of some kinds a run differs from this code, None where in none.
 
     "parser choice/2, here choice/3"; "other code" where the run names parts by hashes of a source
@@ -190,9 +190,9 @@ def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -
 
     Parameters
     ----------
-    here : the parts that this code uses for the items of the run. Earlier runs name those of all
-        forms that their task takes: what this code has, and does not use for these items, is no
-        difference.
+    here : the parts that this code uses for the items of the run
+    of_task : those that it uses for any item that the task takes: earlier runs name these, and what
+        their items do not need is no difference
     """
     named = manifest.revisions
     if named is None:
@@ -205,7 +205,7 @@ def other_revisions(manifest: Manifest, here: Revisions, kinds: Iterable[str]) -
         made_by = dict(part.rsplit("/", 1) for part in named.get(kind, ()))
         for name in sorted(made_by.keys() | here.get(kind, {}).keys()):
             then, now = made_by.get(name), here.get(kind, {}).get(name)
-            if now is None and name in _BY_FORM.get(kind, ()):
+            if now is None and name in of_task.get(kind, {}):
                 continue
             if then is None or now is None or then != str(now):
                 was = "none" if then is None else f"{name}/{then}"

@@ -96,7 +96,7 @@ class Schedule:
         self._sizes: dict[str, int] = {}
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
-        self.forms: set[Form] = set()  # of what the task asks of the banks, sampled or not
+        self.forms: set[Form] = set()  # that the task takes from the banks, before sampling
         self._unused: dict[str, Counter[str]] = {}  # bank → what of it the task does not ask
         for bank in banks:
             self._take(bank)

@@ -16,7 +16,7 @@ REVISION = 1
 Floats = NDArray[np.float64]
 
 _CHUNK = 1_000_000  # cells of the count matrix held at once: 8 MB
-_CACHED = 100_000  # cells that are drawn and counted at once, in the cache of a core
+_CACHED = 30_000  # cells that are drawn and counted at once, so that they stay in cache
 
 
 def seed_of(*parts: str) -> int:

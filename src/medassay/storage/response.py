@@ -117,7 +117,7 @@ class ResponseStore:
             self._index = self._open_index()
         self._reader = self._connect()
         self._snapshot_ends = 0.0
-        self._holds_any = True  # replies, as the snapshot says: the first run of a folder has none
+        self._holds_any = True  # whether the snapshot has a reply: none in a new folder
         self.adopt()
         self._active: int | None = None
         self._active_path = folder / growing_name(name or token_hex(8))

@@ -8,17 +8,19 @@ from medassay.core.reply.thoughts import strip_thoughts
 
 _BLANK = " \u00a0\u202f\u2009'’"
 # What models write for a minus: also hyphens, the figure dash, the en dash and wide forms. An em
-# dash is punctuation.
+# dash is punctuation. "-" is last, since the text stands in classes of characters.
 _MINUSES = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d-"
 _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_PLUS_OR_MINUS = r"(?<!(?i:plus or ))(?<!(?i:plus oder ))(?<!(?i:plus/))(?<!(?i:plus-))"
 _NUMBER = re.compile(
     # The 2 of "CO2" is no number, the 7.4 of "pH7.4" is one, and never 4.
     r"(?:(?<!\w)|(?<=[^\W\d_])(?=\d+\.\d))(?<!\d[.,])"
     # A dash between numbers is a range; "7 minus 5" and "plus or minus 5" have no sign either.
-    rf"(?P<sign>(?<![\d.,/])[+\uff0b{_MINUSES}]|(?<!\d )(?<!or )(?i:minus)\s+)?"
+    rf"(?P<sign>(?<![\d.,/+])[+\uff0b{_MINUSES}]|(?<!\d ){_PLUS_OR_MINUS}(?i:minus)\s+)?"
     rf"(?:(?P<digits>\d{{1,3}}(?:[{_BLANK}]\d{{3}})+(?!\d)|\d+)(?P<marks>(?:[.,]\d+)*)"
-    rf"(?:[{_BLANK}]?(?P<part>[{_FRACTIONS}]))?"
-    rf"|(?<![.,])\.(?P<decimals>\d+)|(?P<fraction>[{_FRACTIONS}]))"
+    rf"(?:[{_BLANK}]?(?P<mixed_fraction>[{_FRACTIONS}]))?"
+    rf"|(?<![.,])\.(?P<decimals>\d+)"
+    rf"|(?P<fraction>[{_FRACTIONS}])(?![\d{_FRACTIONS}]))"
     rf"(?P<exponent>[eE][+{_MINUSES}]?\d{{1,3}}(?!\d))?"
 )
 _PLAIN_MINUS = str.maketrans(dict.fromkeys(_MINUSES, "-"))
@@ -75,31 +77,32 @@ def _numbers(text: str, locale: str) -> list[float]:
 
 
 def _value(match: re.Match[str], thousands: str) -> float | None:
-    sign, digits, marks, part, decimals, fraction, exponent = match.groups(default="")
-    fraction = fraction or part
+    sign, digits, marks, mixed, decimals, fraction, exponent = match.groups(default="")
+    fraction = fraction or mixed
     if fraction and (marks or exponent):
         return None
     text = f".{decimals}" if decimals else _decimal(digits or "0", marks, thousands)
     if text is None:
         return None
-    size = float(text + exponent.translate(_PLAIN_MINUS)) + (numeric(fraction) if fraction else 0)
-    return size if not sign or sign in "+\uff0b" else -size
+    magnitude = float(text + exponent.translate(_PLAIN_MINUS))
+    magnitude += numeric(fraction) if fraction else 0
+    return magnitude if not sign or sign in "+\uff0b" else -magnitude
 
 
 def _decimal(digits: str, marks: str, thousands: str) -> str | None:
-    """Return digits, and marks with the digits behind them, as Python reads them; None where these
-    make no number.
+    """Return digits, and marks with the digits behind them, as `float` reads them; None where the
+    marks contradict each other.
     """
     digits = re.sub(rf"[{_BLANK}]", "", digits)
     parts = re.split(r"([.,])", marks)[1:]
-    kinds, groups = parts[::2], parts[1::2]
-    if not kinds:
+    separators, groups = parts[::2], parts[1::2]
+    if not separators:
         return digits
-    if len(set(kinds)) == 2:  # both marks: the last is decimal
-        if kinds.count(kinds[-1]) > 1 or any(len(g) != 3 for g in groups[:-1]):
+    if len(set(separators)) == 2:  # both marks: the last is decimal
+        if separators.count(separators[-1]) > 1 or any(len(g) != 3 for g in groups[:-1]):
             return None
         return f"{digits}{''.join(groups[:-1])}.{groups[-1]}"
     all_threes = all(len(group) == 3 for group in groups) and len(digits) <= 3
-    if kinds[0] == thousands and all_threes and int(digits) != 0:
+    if separators[0] == thousands and all_threes and int(digits) != 0:
         return digits + "".join(groups)
-    return f"{digits}.{groups[0]}" if len(kinds) == 1 else None
+    return f"{digits}.{groups[0]}" if len(separators) == 1 else None

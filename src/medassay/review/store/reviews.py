@@ -142,7 +142,7 @@ def save_draft(work: Work, db: Session, fields: Mapping[str, str], version: int)
     ChangedElsewhere
         When something else was saved or submitted since `version`.
     InputError
-        When there are fields that the form does not have.
+        When there are fields that the form does not have, or a text is too long.
     """
     fields_kept = known_fields(work, fields)
     if version != work.version:
@@ -204,6 +204,8 @@ def submit(
         When something is missing.
     ChangedElsewhere
         When something else was saved or submitted since `version`.
+    InputError
+        When there are fields that the form does not have, or a text is too long.
     """
     fields_kept = known_fields(work, fields)
     why = clean(fields_kept.pop("reason", "") or reason)

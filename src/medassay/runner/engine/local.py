@@ -12,9 +12,9 @@ from medassay.runner.engine.stage import R, Stage, StageJob, T
 from medassay.runner.event_loop import run_async
 from medassay.storage.journal import Journal
 
-# To connect takes a turn of the loop, in which all that begin at once make their first request: of
-# 256 the first would be sent when the last is made, 80 ms later.
-_BEGUN_AT_ONCE = 8
+# To connect, a task waits for the next turn of the event loop. If all 256 tasks of a model were
+# created in one turn, the first request would be sent when the last is prepared, 80 ms later.
+_TASKS_PER_TURN = 8
 
 
 class LocalEngine:
@@ -46,9 +46,9 @@ async def _work(job: StageJob) -> None:
         async with asking(job.asker, journal) as group:
             for name, spec in stage.specs.items():
                 waiting = waiting_units(stage, journal, name)
-                for begun in range(1, spec.concurrency + 1):
+                for n_created in range(1, spec.concurrency + 1):
                     group.create_task(_ask(job, spec, waiting))
-                    if begun % _BEGUN_AT_ONCE == 0:
+                    if n_created % _TASKS_PER_TURN == 0:
                         await asyncio.sleep(0)
     finally:
         await stage.close()
