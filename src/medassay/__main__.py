@@ -11,8 +11,8 @@ def main() -> None:
     # some takes a tenth of the start of a command. At the end Python would look through everything
     # once more, a quarter of a second, to free what the system takes back anyway.
     gc.set_threshold(200_000, 20, 20)
-    # Idle threads of OpenBLAS sleep at once. They would spin, 0.1 CPU s when numpy is imported (which
-    # is when this is read), and as much after the first product of matrices.
+    # Idle threads of OpenBLAS sleep at once. They would spin: 0.1 CPU s after the import of numpy,
+    # when this is read, and as much after the first product of matrices.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     # An installed plugin of pydantic would see every plan, and may send it elsewhere.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
