@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import growth
 
 from medassay.kinds.pattern.number import extract_number
 
@@ -28,41 +29,6 @@ def test_reproduces_the_golden_ranges(golden):
         ("5 and 5.0", "en", 5.0),
         ("0.5e-3", "en", 0.0005),
         ("Antwort: 7 (Norm 3)", "de", None),
-        (".5", "en", 0.5),
-        ("-.5", "de", -0.5),
-        ("p<.05", "en", 0.05),
-        ("wait ...5", "en", 5.0),
-        ("1. .5", "en", None),
-        ("to –90 mV", "en", -90.0),  # en dash
-        ("\u20115", "en", -5.0),  # hyphen that does not break
-        ("－５", "en", -5.0),  # wide forms
-        ("2e–3", "en", 0.002),
-        ("3–9", "en", None),
-        ("5 mg–9 mg", "en", None),
-        ("–5, that is -5", "en", -5.0),
-        ("—5", "en", 5.0),  # an em dash is punctuation
-        ("CD–4", "en", 4.0),
-        ("minus 5", "de", -5.0),
-        ("Answer: Minus .5", "en", -0.5),
-        ("Answer: 7 minus 5", "en", None),
-        ("plus or minus 5", "en", 5.0),
-        ("Plus or minus 5", "en", 5.0),
-        ("plus/minus 5", "en", 5.0),
-        ("plus-minus 5", "en", 5.0),
-        ("plus oder minus 5", "de", 5.0),
-        ("The answer is zero or minus 5", "en", -5.0),
-        ("Correct for minus 5", "en", -5.0),
-        ("+/-5", "en", 5.0),
-        ("+-5", "en", 5.0),
-        ("1½", "en", 1.5),
-        ("1 ½ tablets", "en", 1.5),
-        ("-½", "en", -0.5),
-        ("1.5½", "en", None),
-        ("½½", "en", None),
-        ("pH7.4", "en", 7.4),
-        ("pH7,4", "de", None),  # "L4,5" are two
-        ("E11.9", "en", 11.9),
-        ("T3,4", "de", None),
         ("1x1.5 cm", "en", None),
         ("3.5.1", "en", None),
         ("", "en", None),
@@ -70,6 +36,98 @@ def test_reproduces_the_golden_ranges(golden):
 )
 def test_reads_numbers_as_written(text, locale, number):
     assert extract_number(text, locale=locale)[0] == number
+
+
+AS_MEANT = {
+    0.5: (
+        ".5",
+        "p<.5",
+        "(.5)",
+        "$.50",
+        "½",
+        "½ tablet",
+        "Answer: ½",
+        "take ½ tablet",
+        "(½)",
+        "\\boxed{½}",
+    ),
+    -0.5: ("-.5", "–.5", "Answer: minus .5", "-½"),
+    1.5: ("1½", "1 ½ tablets"),
+    7.4: ("pH7.4", "pH7,4", "pH 7.4"),
+    40.0: ("CO2 is 40", "CO2,40", "Answer (mg).40"),
+    # En dash, figure dash, hyphens, minus sign, wide forms, also in Markdown, JSON, LaTeX, tables.
+    -5.0: (
+        *(
+            "–5",
+            "\u20125",
+            "\u20105",
+            "\u20115",
+            "−5",
+            "－５",
+            "to –5 mV",
+            "BE/-5",
+            "BE,-5",
+            "BE=-5",
+        ),
+        *("BE = − 5 mmol/L", "BE: −\u00a05", "≈-5", "(–5)", "[-5]", "| –5 |", '"value":-5', "`-5`"),
+        *(
+            "**–5**",
+            "BE: **-5**",
+            "is **–5**",
+            "\\boxed{-5}",
+            "$-5$",
+            "-5/-5",
+            "-5e0",
+            "−5 (or minus 5)",
+        ),
+        *(
+            "minus 5",
+            "Minus 5",
+            "**minus 5**",
+            "minus **5**",
+            "The base excess is minus 5",
+            "(minus 5)",
+        ),
+        *("Antwort: minus 5", "liegt bei minus 5", "etwa minus 5 Grad", "zero or minus 5"),
+    ),
+    # A dash behind a word or a number, and what stands on both sides of a value, is no sign.
+    5.0: (
+        *(
+            "CD–5",
+            "IL-5",
+            "**Dose**–5 mg",
+            "Dose (oral)–5 mg",
+            "`Dose`–5 mg",
+            "K+–5.0 mmol/L",
+            "—5",
+        ),
+        *("Na⁺–5 mmol/L", "[K+]–5.0", "HCO₃⁻–5", "(MELD)\u20115", "5%–5%", "wait ...5", "±5"),
+        *("+/-5", "+-5", "+–5", "+/ -5", "plus/minus 5", "plus-minus 5", "plus minus 5"),
+        *("plus or minus 5", "PLUS OR MINUS 5", "plus or  minus 5", "plus or\nminus 5"),
+        *("plus oder minus 5", "plus-or-minus 5", "measured minus 5", "pros and minus\n5 mg"),
+    ),
+    36.0: (
+        *("t½ = 36 h", "t(½) = 36 h", "t ½ = 36 h", "$t_{½}$ = 36 h", "**t**½ = 36"),
+        *("t<sub>½</sub> = 36 h", "½-life is 36 h", "½NS 36 mL/h", "Temperature in F minus 36"),
+    ),
+    None: (
+        *("3-9", "3–9", "3 – 9", "5 mg–9 mg", "7 minus 5", "Answer: 7 minus 5", "7 − 5", "5 ± 0.5"),
+        *("CO2", "1.5½", "½½", "120/80", "1. .5", "E11.9: 9"),
+    ),
+}
+
+
+@pytest.mark.parametrize("number", AS_MEANT)
+def test_signs_and_fractions_are_read_as_they_are_meant(number):
+    read = {text: extract_number(text)[0] for text in AS_MEANT[number]}
+    assert read == dict.fromkeys(AS_MEANT[number], number)
+
+
+@pytest.mark.parametrize(
+    "part", ["1", " ", ".", "-", "minus ", "1 ", "plus ", "1.1", "½", "a1", "*"]
+)
+def test_a_long_reply_is_read_at_once(part):
+    assert growth(extract_number, part, 20_000 // len(part)) < 24
 
 
 def test_a_pattern_names_the_number():

@@ -24,6 +24,7 @@ from medassay.runner import revisions as catalog
 from medassay.runner.manifest import methodology
 from medassay.runner.prepare import prepare
 from medassay.runner.rescore import rescore
+from medassay.storage.jsonl import read_jsonl
 from medassay.storage.records import read_trials
 from medassay.storage.run import SEAL, SUMS
 
@@ -175,6 +176,29 @@ def test_another_reading_of_numbers_changes_nothing_for_questions_with_options(
     later_again = rescore(dose_run).manifest_document
     assert later_again["revisions"]["parser"] == ["number/2"]
     assert later_again["methodology"] == again["methodology"]
+
+
+def test_what_a_sample_leaves_out_is_no_part_of_the_method(tmp_path):
+    """As its derived runs, which know the items of the run alone."""
+    items = [*makers.many_items(40), {**numbers(1)[0], "domain": "law"}]
+    plan = makers.workspace(tmp_path / "one", items, makers.fake(reply="B"), sample=12)
+    run = medassay.run(plan, secrets={})
+    assert [item["id"] for item in read_jsonl(run.path / "items.jsonl") if "range" in item] == []
+    assert run.manifest_document["revisions"]["parser"] == ["choice/1"]
+    assert rescore(run).manifest_document["revisions"]["parser"] == ["choice/1"]
+    whole = makers.workspace(tmp_path / "two", items, makers.fake(reply="B"))
+    assert methodology_of(whole) != run.manifest_document["methodology"]
+
+
+def test_readers_of_verdicts_are_part_of_the_method_by_which_answers_are_judged_again(
+    judged, letters, monkeypatch
+):
+    run, closed = medassay.run(judged, secrets={}), medassay.run(letters, secrets={})
+    method = rescore(run).manifest_document["methodology"]
+    closed_method = rescore(closed).manifest_document["methodology"]
+    monkeypatch.setitem(catalog.READERS, "thoughts", 2)
+    assert rescore(run).manifest_document["methodology"] != method
+    assert rescore(closed).manifest_document["methodology"] == closed_method
 
 
 @pytest.mark.parametrize(

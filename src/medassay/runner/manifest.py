@@ -26,7 +26,7 @@ from medassay.model.connection import proxies_set
 from medassay.model.embedded import packaged_weights
 from medassay.prompt.render import load_part
 from medassay.runner.ask import RequestConstant, request_constant, sampling_of
-from medassay.runner.revisions import raised, revision_ids, revisions
+from medassay.runner.revisions import Revisions, applied_anew, raised, revision_ids, revisions
 from medassay.runner.schedule import Schedule
 
 _PACKAGES = (
@@ -251,39 +251,32 @@ def import_methodology(
 
 
 def rejudged_methodology(
-    source: Manifest,
-    task: Task,
-    ids: Mapping[str, list[str]],
-    assignment: JudgeAssignment,
-    plan: Plan,
+    source: Manifest, task: Task, parts: Revisions, assignment: JudgeAssignment, plan: Plan
 ) -> str:
     """Return the methodology of a run whose answers are judged again.
 
     Parameters
     ----------
     source : of the run whose answers they are
-    ids : the parts as the manifest of the new run holds them
+    parts : what this code uses for them
     """
-    judging = judging_entry(assignment, plan)
-    return short_hash([source.methodology, task.name, judging, *raised_entry(ids).values()])
+    later = raised_entry(applied_anew(parts)).values()
+    return short_hash([source.methodology, task.name, judging_entry(assignment, plan), *later])
 
 
 def rescored_methodology(
-    source: Manifest,
-    ids: Mapping[str, list[str]],
-    graders: Mapping[str, Grader],
-    penalty: float | None,
+    source: Manifest, parts: Revisions, graders: Mapping[str, Grader], penalty: float | None
 ) -> str:
     """Return the methodology of a run whose answers are scored again.
 
     Parameters
     ----------
     source : of the run whose answers they are
-    ids : the parts as the manifest of the new run holds them
+    parts : what this code uses for them
     """
     scorers = before_revisions()["scorers"]
     rubrics = {domain: hashed_id(grader) for domain, grader in graders.items()} or None
-    later = raised_entry(ids).values()
+    later = raised_entry(applied_anew(parts)).values()
     return short_hash([source.methodology, scorers, rubrics, penalty, *later])
 
 

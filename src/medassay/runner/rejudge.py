@@ -123,7 +123,6 @@ def judge_run(
     document = source.manifest_document
     manifest = cast(ManifestObject, {k: v for k, v in document.items() if k not in _MADE_ANEW})
     parts = revisions(task, assignment.graders.values(), forms=forms)
-    ids = derived_revisions(parts, source.manifest)
     identity: ManifestObject = {
         **manifest,
         "task": task.name,
@@ -131,8 +130,8 @@ def judge_run(
         **own_entry(task),
         **_read_as(source, task),
         **assignment_entry(assignment),
-        "methodology": rejudged_methodology(source.manifest, task, ids, assignment, plan),
-        "revisions": ids,
+        "methodology": rejudged_methodology(source.manifest, task, parts, assignment, plan),
+        "revisions": derived_revisions(parts, source.manifest),
         "judged_from": {"run": source.id, "root": source.seal.root},
     }
     how = _How(secrets, workspace, watch, accept_failures, engine)

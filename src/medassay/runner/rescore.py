@@ -71,10 +71,9 @@ def rescore(
     if graders:
         identity |= grader_entry(graders)
     parts = revisions(task, graders.values(), forms=forms)
-    ids = derived_revisions(parts, source.manifest)
     identity |= {
-        "revisions": ids,
-        "methodology": rescored_methodology(source.manifest, ids, graders, contradiction_penalty),
+        "revisions": derived_revisions(parts, source.manifest),
+        "methodology": rescored_methodology(source.manifest, parts, graders, contradiction_penalty),
         "rescored_from": {"run": source.id, "root": source.seal.root},
     }
     measures = text_measures_of(source.manifest.plan.metrics if task.metrics else (), task)

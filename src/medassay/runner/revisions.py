@@ -139,6 +139,15 @@ def derived_revisions(parts: Revisions, source: Manifest) -> dict[str, list[str]
     )
 
 
+def applied_anew(parts: Revisions) -> dict[str, list[str]]:
+    """Return the ids of the parts by which a run judges or scores stored answers; what reads the
+    answers is not among them, since they stay as they were read.
+    """
+    judges = "grader" in parts  # whose replies are read by readers, too
+    kinds = (kind for kind in parts if kind != "parser" and (judges or kind != "reader"))
+    return revision_ids({kind: parts[kind] for kind in kinds})
+
+
 def raised(ids: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the ids of the parts beyond their first revision, {} where there are none.
 

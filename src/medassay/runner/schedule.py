@@ -96,7 +96,7 @@ class Schedule:
         self._sizes: dict[str, int] = {}
         self._ids: dict[str, Sequence[str]] = {}  # bank → ids by position
         self._dev: dict[str, list[Item]] = {}
-        self.forms: set[Form] = set()  # that the task takes from the banks, before sampling
+        self.forms: set[Form] = set()  # of the items that are asked
         self._unused: dict[str, Counter[str]] = {}  # bank → what of it the task does not ask
         for bank in banks:
             self._take(bank)
@@ -154,14 +154,15 @@ class Schedule:
 
     def _take(self, bank: Bank) -> None:
         ids: list[str] = []
+        forms: list[Form] = []
         places: dict[str, list[int]] = {}
         for position, (name, (domain, split, form)) in enumerate(bank_heads(bank)):
             ids.append(name)
+            forms.append(form)
             if split == "dev":
                 self._dev.setdefault(bank.name, []).append(bank.items[position])
             elif self.task.accepts(split, form):
                 places.setdefault(domain, []).append(position)
-                self.forms.add(form)
             else:
                 kind = form if split == self.task.split else f"{form}, split {split}"
                 self._unused.setdefault(bank.name, Counter())[kind] += 1
@@ -169,6 +170,7 @@ class Schedule:
             positions.sort(key=ids.__getitem__)
         if self.plan.sample is not None:
             places = sample_evenly(places, self.plan.sample, self.plan.seed, bank.name)
+        self.forms.update(forms[at] for positions in places.values() for at in positions)
         self._ids[bank.name] = ids
         for domain, positions in places.items():
             if domain in self._places:

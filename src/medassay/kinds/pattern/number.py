@@ -11,19 +11,42 @@ _BLANK = " \u00a0\u202f\u2009'’"
 # dash is punctuation. "-" is last, since the text stands in classes of characters.
 _MINUSES = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d-"
 _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_PLUS_OR_MINUS = r"(?<!(?i:plus or ))(?<!(?i:plus oder ))(?<!(?i:plus/))(?<!(?i:plus-))"
+# Where a sign may stand. Behind a word, a number, a bracket or the end of bold text a dash is a
+# range, a hyphen or punctuation: "3–9", "CD–4", "Dose (oral)–5 mg", "**Dose**–5 mg".
+_OPENS = "\\s(\\[{=:<>≤≥~≈→^|\"'“„«$,;/*_`\\-"
+_FREE = rf"(?<![^{_OPENS}])(?<!\w[*_`])(?<!\w\*\*)(?<!\+/)"
 _NUMBER = re.compile(
+    rf"""
     # The 2 of "CO2" is no number, the 7.4 of "pH7.4" is one, and never 4.
-    r"(?:(?<!\w)|(?<=[^\W\d_])(?=\d+\.\d))(?<!\d[.,])"
-    # A dash between numbers is a range; "7 minus 5" and "plus or minus 5" have no sign either.
-    rf"(?P<sign>(?<![\d.,/+])[+\uff0b{_MINUSES}]|(?<!\d ){_PLUS_OR_MINUS}(?i:minus)\s+)?"
-    rf"(?:(?P<digits>\d{{1,3}}(?:[{_BLANK}]\d{{3}})+(?!\d)|\d+)(?P<marks>(?:[.,]\d+)*)"
-    rf"(?:[{_BLANK}]?(?P<mixed_fraction>[{_FRACTIONS}]))?"
-    rf"|(?<![.,])\.(?P<decimals>\d+)"
-    rf"|(?P<fraction>[{_FRACTIONS}])(?![\d{_FRACTIONS}]))"
-    rf"(?P<exponent>[eE][+{_MINUSES}]?\d{{1,3}}(?!\d))?"
+    (?:(?<!\w)|(?<=[^\W\d_])(?=\d+\.\d)|(?<=pH))(?<!\d\.)
+    (?P<sign>
+        [+\uff0b]\s?/?\s?[{_MINUSES}]
+        |(?i:plus[\s/-]*(?:(?:or|oder)[\s-]*)?minus)\s+
+        |(?i:minus)[ \t\u00a0\u202f]+\*{{0,2}}
+        |{_FREE}(?<!\d[ ])\u2212[ \u00a0\u202f]?  # a minus sign, which is no dash
+        |{_FREE}[+\uff0b{_MINUSES}]
+    )?
+    (?:
+        (?P<digits>\d{{1,3}}(?:[{_BLANK}]\d{{3}})+(?!\d)|\d+)
+        (?P<marks>(?:[.,]\d+)*)
+        (?:[{_BLANK}]?(?P<mixed_fraction>[{_FRACTIONS}]))?
+        |(?<![^+\uff0b{_OPENS}{_MINUSES}])\.(?P<decimals>\d+)
+        |(?P<fraction>[{_FRACTIONS}])(?![\w<-])
+    )
+    (?P<exponent>[eE][+{_MINUSES}]?\d{{1,3}}(?!\d))?
+    """,
+    re.VERBOSE,
 )
 _PLAIN_MINUS = str.maketrans(dict.fromkeys(_MINUSES, "-"))
+# What a number is stated behind. Elsewhere "minus" subtracts ("7 minus 5", "temperature minus 32"),
+# and ½ is part of a name ("t ½ = 4 h").
+_STATES = re.compile(
+    r"(?:[:=\[,;\"“„]|(?<!\w)\(|\\(?:boxed|text)\{|\b(?:an?|about|above|and|are|around|approximately|at|auf|bei|below|between"
+    r"|beträgt|bis|by|circa|equals|etwa|from|gives?|is|ist|of|oder|or|roughly|rund|takes?|than|to|und"
+    r"|unter|von|war|was|zwischen|über)|\b(?:ca|approx)\.)$",
+    re.IGNORECASE,
+)
+_STATED_WITHIN = 24  # characters
 _CUE = re.compile(r"answer|antwort|respuesta", re.IGNORECASE)
 
 
@@ -78,6 +101,8 @@ def _numbers(text: str, locale: str) -> list[float]:
 
 def _value(match: re.Match[str], thousands: str) -> float | None:
     sign, digits, marks, mixed, decimals, fraction, exponent = match.groups(default="")
+    if fraction and not _is_stated(match):
+        return None
     fraction = fraction or mixed
     if fraction and (marks or exponent):
         return None
@@ -86,7 +111,16 @@ def _value(match: re.Match[str], thousands: str) -> float | None:
         return None
     magnitude = float(text + exponent.translate(_PLAIN_MINUS))
     magnitude += numeric(fraction) if fraction else 0
-    return magnitude if not sign or sign in "+\uff0b" else -magnitude
+    if sign[:1] in ("m", "M"):
+        return -magnitude if _is_stated(match) else magnitude
+    return -magnitude if sign and sign[0] in _MINUSES else magnitude
+
+
+def _is_stated(match: re.Match[str]) -> bool:
+    """Return whether a number stands at the beginning of a line, or behind a word such as "is"."""
+    before = match.string[max(0, match.start() - _STATED_WITHIN) : match.start()]
+    line = before.rpartition("\n")[2].rstrip("*_`\u00a0\u202f \t")
+    return not line or _STATES.search(line) is not None
 
 
 def _decimal(digits: str, marks: str, thousands: str) -> str | None:
