@@ -541,6 +541,7 @@ def test_options_after_z_have_the_letters_that_models_are_shown(browser, tmp_pat
             page.goto(f"{address}/p/{name}/model/m/index.html")
             page.locator("td.number a").first.click()
             page.wait_for_selector("article[data-sha256] ol.options")
+            page.wait_for_load_state("load")  # the style sheet, too
             letters = (
                 page.locator("ol.options")
                 .first.locator("li")
