@@ -248,6 +248,21 @@ def test_german_headings_make_nobody_guess_how_numbers_are_written(tmp_path):
     assert item.target.lo == 1.5
 
 
+@pytest.mark.parametrize("other", ["2,5", "0,125", "2,5 - 3", "12345,6789"])
+def test_a_decimal_comma_anywhere_makes_nobody_guess_what_a_point_is(tmp_path, other):
+    path = tmp_path / "f.csv"
+    path.write_text(f'question,number\nHow many?,1.500\nHow much?,"{other}"\n')
+    more = {"name": "n", "licence": "x", "domain": "d"}
+    with pytest.raises(InputError, match=r"row 2: .* '1.500' can be read as 1500 and"):
+        load_table(path, {}, **more)
+    with pytest.raises(InputError, match="can be read as"):
+        load_table(path, {}, **more, language="de")
+    path.write_text(f'question,number\nHow many?,1500\nHow much?,"{other}"\n')
+    assert load_table(path, {}, **more).items[0].target.lo == 1500
+    path.write_text('question,number\nHow many?,1.500\nHow much?,"1,500.5"\n')
+    assert [item.target.lo for item in load_table(path, {}, **more).items] == [1.5, 1500.5]
+
+
 def test_headings_that_differ_by_blanks_alone_are_refused(tmp_path):
     (tmp_path / "f.csv").write_text("Frage,A,A ,key\nWas?,x,y,A\n")
     with pytest.raises(InputError, match="column 'A' occurs twice"):

@@ -34,6 +34,8 @@ _NUMBER = re.compile(
     rf"\s*({_DIGITS})\s*(?:(±|\+/-)\s*({_DIGITS})|(?:-|–|—|\.\.|to|bis)\s*({_DIGITS}))?\s*",
     re.IGNORECASE,
 )
+_NUMBER_KEYS = ("expected", "hi", "lo", "number")
+_NO_THOUSANDS = re.compile(r",\d{1,2}(?!\d)|,\d{4}|(?<!\d)0,\d")  # a comma that groups none
 # Languages that write 4,5 and those that write 4.5; of others nobody here knows.
 _DECIMAL_COMMA = (
     *("de", "es", "fr", "it", "pt", "nl", "da", "sv", "nb", "nn", "no", "fi", "is", "pl", "cs"),
@@ -117,7 +119,8 @@ def bank_of_table(
     Parameters
     ----------
     domain, language : used for rows where no column gives one; without a language it is English,
-        and numbers that German headings let read in two ways are refused
+        and numbers that German headings, or a decimal comma elsewhere in the table, let read in two
+        ways are refused
     may_leave : whether texts with a reference record may go to models elsewhere and be published:
         they are somebody's reports
 
@@ -135,14 +138,13 @@ def bank_of_table(
         may_leave=may_leave or DOCUMENT not in columns,
     )
     row_of: dict[str, int] = {}  # by id
+    comma_untold = None if looks_german(table.header) or _shows_decimal_comma(table) else False
     for row, cells in table.rows:
         where = f"{path.name} row {row}"
         texts = {key: cells.get(column, "") for key, column in columns.items()}
         values = _with_code(texts, columns, where)
         told = values.get("language") or language
-        comma = _has_decimal_comma(told) if told else None
-        if not told and not looks_german(table.header):
-            comma = False
+        comma = _has_decimal_comma(told) if told else comma_untold
         _refuse_dates(values, columns, where)
         record = _record(values, columns, where, comma=comma)
         item_id = record.setdefault("id", f"{name}-{row:05}")
@@ -167,6 +169,13 @@ def _with_code(
     if not _LANGUAGE.fullmatch(code):
         raise InputError(f"{where}: field 'language': '{told:.40}'; expected a code, as de or en")
     return {**values, "language": code}
+
+
+def _shows_decimal_comma(table: QuestionTable) -> bool:
+    """Return whether a number of a table has a comma that groups no thousands, as 2,5."""
+    columns = [table.columns[key] for key in _NUMBER_KEYS if key in table.columns]
+    texts = (cells.get(column, "") for _, cells in table.rows for column in columns)
+    return any(_NUMBER.fullmatch(text) and _NO_THOUSANDS.search(text) for text in texts)
 
 
 def _has_decimal_comma(language: str) -> bool | None:
