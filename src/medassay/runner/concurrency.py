@@ -20,6 +20,9 @@ from medassay.storage.journal import RecordWriter
 U = TypeVar("U")
 _SYNC_EVERY = 1.0  # seconds
 _LOOK_EVERY = 0.1  # seconds
+# To connect, a task waits for the next turn of the event loop. If all 256 tasks of a model were
+# created in one turn, the first request would be sent when the last is prepared, 80 ms later.
+_TASKS_PER_TURN = 8
 _YIELD_EVERY = 64  # units; replays never wait, so other tasks get their turn here
 Advance = Callable[[str, str, str], None]  # of a progress: model, what was asked, outcome
 
@@ -64,9 +67,14 @@ class TaskGroup:
         self._asker, self._group = asker, group
         self._tasks: list[asyncio.Task[None]] = []
 
-    def create_task(self, work: Coroutine[None, None, None]) -> None:
-        """Begin a task."""
-        self._tasks.append(self._group.create_task(work))
+    async def create_tasks(
+        self, number: int, make: Callable[[], Coroutine[None, None, None]]
+    ) -> None:
+        """Begin so many tasks, a few at a time."""
+        for n_created in range(1, number + 1):
+            self._tasks.append(self._group.create_task(make()))
+            if n_created % _TASKS_PER_TURN == 0:
+                await asyncio.sleep(0)
 
     async def end_on_stop(self) -> None:
         """Wait for a stop, then for the requests under way.
@@ -168,13 +176,14 @@ def map_concurrently(
     async def ask_all(advance: Advance) -> None:
         try:
             async with asking(asker) as group:
-                for _ in range(min(spec.concurrency, len(subjects))):
-                    task = ask_in_turn(
+                await group.create_tasks(
+                    min(spec.concurrency, len(subjects)),
+                    lambda: ask_in_turn(
                         each(waiting),
                         lambda subject: ask_one(subject, advance),
                         stopped=lambda: stop.soon or bool(asker.tally.over_budget),
-                    )
-                    group.create_task(task)
+                    ),
+                )
         finally:
             if close is not None:
                 await close()

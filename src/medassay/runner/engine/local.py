@@ -2,8 +2,8 @@
 allows.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from functools import partial
 
 from medassay.core.records.model import ModelSpec
 from medassay.runner.ask import wait_while_in_doubt
@@ -11,10 +11,6 @@ from medassay.runner.concurrency import ask_in_turn, asking, each
 from medassay.runner.engine.stage import R, Stage, StageJob, T
 from medassay.runner.event_loop import run_async
 from medassay.storage.journal import Journal
-
-# To connect, a task waits for the next turn of the event loop. If all 256 tasks of a model were
-# created in one turn, the first request would be sent when the last is prepared, 80 ms later.
-_TASKS_PER_TURN = 8
 
 
 class LocalEngine:
@@ -46,10 +42,7 @@ async def _work(job: StageJob) -> None:
         async with asking(job.asker, journal) as group:
             for name, spec in stage.specs.items():
                 waiting = waiting_units(stage, journal, name)
-                for n_created in range(1, spec.concurrency + 1):
-                    group.create_task(_ask(job, spec, waiting))
-                    if n_created % _TASKS_PER_TURN == 0:
-                        await asyncio.sleep(0)
+                await group.create_tasks(spec.concurrency, partial(_ask, job, spec, waiting))
     finally:
         await stage.close()
 
