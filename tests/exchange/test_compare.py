@@ -149,6 +149,31 @@ def test_domains_are_averaged_and_compared_one_by_one_on_request(tmp_path):
     assert found[0]["n"] == 42
 
 
+def test_a_mean_over_a_domain_of_one_item_has_no_p(tmp_path, capsys):
+    """McNemar's p of the plain counts would stand there, and could point the other way."""
+    chance = np.random.default_rng(5)
+    runs = [
+        table(
+            tmp_path,
+            name,
+            [
+                *answers(name, (chance.random(60) < rate) * 1, "first"),
+                *answers(name, [last], "second"),
+            ],
+        )
+        for name, rate, last in (("a", 0.9, 0), ("b", 0.4, 1))
+    ]
+    overall, first, second = makers.plain(compare(runs, by_domain=True).pairs)
+    assert (overall["p"], overall["test"], overall["p_holm"]) == (None, None, None)
+    assert (first["test"], first["p"] < 0.01, first["p_holm"] < 0.01) == ("mcnemar", True, True)
+    assert second["n"] == 1
+    assert call(["compare", *(str(run.path) for run in runs)]) == 0
+    shown = capsys.readouterr().out
+    assert "p (Holm)" in shown
+    assert "mcnemar" not in shown
+    assert "stratified" not in shown
+
+
 def test_three_models_make_a_family_of_three_pairs(tmp_path):
     chance = np.random.default_rng(6)
     rates = (("a", 0.9), ("b", 0.75), ("c", 0.5))

@@ -2,6 +2,7 @@
 however many models there are.
 """
 
+import csv
 import re
 
 import msgspec
@@ -27,6 +28,34 @@ def site(tmp_path_factory):
     columns = {"item": "item", "model": "model", "domain": "domain", "score": "score"}
     run = import_predictions(folder / "t.csv", columns, runs=folder)
     return run, medassay.publish(run, folder / "site").parent
+
+
+def test_a_mean_over_a_domain_of_one_item_has_no_p(tmp_path):
+    """Nothing tests it: the one item has no spread."""
+    random = np.random.default_rng(5)
+    lines = ["item,model,domain,score"]
+    for model, rate in (("a", 0.9), ("b", 0.4)):
+        lines += [f"q{n:02},{model},first,{int(random.random() < rate)}" for n in range(60)]
+        lines.append(f"z,{model},second,{int(model == 'b')}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    columns = {"item": "item", "model": "model", "domain": "domain", "score": "score"}
+    run = import_predictions(tmp_path / "t.csv", columns, runs=tmp_path)
+    publication = medassay.publish(run, tmp_path / "site").parent
+    page = (publication / "compare" / "index.html").read_text()
+    row = page.partition('data-label="p, this pair alone">')[2]
+    assert row.startswith("–")
+    assert row.partition('data-label="p (Holm)">')[2].startswith("–")
+    assert "has a single common item, or cluster, and so no spread: nothing gives a p" in page
+    [path] = publication.rglob("pairs.csv")
+    rows = {
+        row["domain"]: row for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    }
+    assert (rows["overall"]["p"], rows["overall"]["test"], rows["overall"]["p_holm"]) == (
+        "",
+        "",
+        "",
+    )
+    assert (rows["first"]["test"], float(rows["first"]["p"]) < 0.01) == ("mcnemar", True)
 
 
 @pytest.mark.slow

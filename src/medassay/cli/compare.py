@@ -263,7 +263,9 @@ def _columns(
         "unread": [" / ".join(f"{100 * share:.1f} %" for share in pair.unread) for pair in pairs],
         "n": [str(pair.n) for pair in pairs],
         "p": [
-            "–" if pair.better is None else f"{p_text(pair.p)} {pair.test.replace('_', ' ')}"
+            "–"
+            if pair.better is None or pair.p is None or pair.test is None
+            else f"{p_text(pair.p)} {pair.test.replace('_', ' ')}"
             for pair in pairs
         ],
         "p (Holm)": [

@@ -5,8 +5,10 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medassay.core.records.leaderboard import UNREAD_WARNING, unread_outweighs
+from medassay.statistic.draws import count_clusters
 from medassay.statistic.interval.bootstrap import SMALL_N, TIE
 from medassay.statistic.ranking.evidence import Evidence
 from medassay.statistic.ranking.field import ALL_PAIRS_UP_TO, MIN_COVERAGE
@@ -32,7 +34,8 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
         or of too few items
     family : how many pairs were tested at once
     better : "a" or "b", "" where neither is shown to be better, None of too few items
-    p, test, p_holm : of the pair alone, by which test, and adjusted over the family
+    p, test, p_holm : of the pair alone, by which test, and adjusted over the family; None where a
+        domain has a single common item, or cluster, so that nothing tests the mean over domains
     unread : unread shares of both, in [0, 1]
     unread_outweighs : whether these differ by more than the scores do
     mcnemar_p, only_a, only_b : of right-or-wrong answers; how many just one has right
@@ -58,8 +61,8 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     simultaneous: tuple[float, float] | None
     family: int
     better: str | None
-    p: float
-    test: str
+    p: float | None
+    test: str | None
     p_holm: float | None
     unread: tuple[float, float]
     unread_outweighs: bool
@@ -164,11 +167,14 @@ class RowsOfDomains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         places = [place for place, k in enumerate(ranked) if k < self.n_told]
         pairs = pairs_of_board(field, board, places)
         kappa = 0.0 if board.relation is None else board.relation.kappa
+        parts = [s.clusters[m] for s, m in zip(self.strata, common, strict=True) if m.any()]
+        has_p = len(parts) == 1 or all(count_clusters(part) > 1 for part in parts)
         compared = {}
         for pair in pairs.pairs:
             a, b = int(pair.first[0]), int(pair.second[0])
             evidence = Evidence.of(self.strata, common, a, b)
-            compared[a, b] = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
+            whole = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
+            compared[a, b] = whole if has_p else replace(whole, p=None, test=None, p_holm=None)
         return compared
 
     def _compared(

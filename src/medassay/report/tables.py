@@ -153,6 +153,9 @@ def leaderboard_csv(board: Board) -> str:
     return csv_text(_COLUMNS, rows())
 
 
+_WITHOUT_P = {"test": None, "p": None, "p_holm": None}
+
+
 def pairs_csv(board: Board) -> str:
     """Return every pair of ranked rows as one table."""
     columns = [
@@ -183,10 +186,12 @@ def pairs_csv(board: Board) -> str:
         for statistics in board.statistics.by_metric:
             for mode, fields in statistics.document["fields"].items():
                 for domain in fields:
-                    for pair in statistics.relations(domain, mode).pairs:
+                    relations = statistics.relations(domain, mode)
+                    for pair in relations.pairs:
                         unread = pair.unread or (None, None)
                         yield {
                             **msgspec.structs.asdict(pair),
+                            **({} if relations.has_p else _WITHOUT_P),
                             "first": pair.first[0],
                             "first_setting": pair.first[1],
                             "second": pair.second[0],

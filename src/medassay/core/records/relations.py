@@ -156,3 +156,10 @@ class Relations(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[RowPair]
     oracle: BestPerItem | None = None
     panel: PanelOfRanking | None = None
+
+    @property
+    def has_p(self) -> bool:
+        """Return whether the p of a pair tests the difference that stands beside it: nothing tests
+        a mean of domains of which one has a single item, or cluster, and so no spread.
+        """
+        return all(small.clusters > 1 for small in self.small_domains)
