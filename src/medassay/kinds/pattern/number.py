@@ -41,9 +41,10 @@ _PLAIN_MINUS = str.maketrans(dict.fromkeys(_MINUSES, "-"))
 # What a number is stated behind. Elsewhere "minus" subtracts ("7 minus 5", "temperature minus 32"),
 # and ½ is part of a name ("t ½ = 4 h").
 _STATES = re.compile(
-    r"(?:[:=\[,;\"“„]|(?<!\w)\(|\\(?:boxed|text)\{|\b(?:an?|about|above|and|are|around|approximately|at|auf|bei|below|between"
-    r"|beträgt|bis|by|circa|equals|etwa|from|gives?|is|ist|of|oder|or|roughly|rund|takes?|than|to|und"
-    r"|unter|von|war|was|zwischen|über)|\b(?:ca|approx)\.)$",
+    r"(?:[:=\[,;\"“„]|(?<!\w)\(|\\(?:boxed|text)\{|\b(?:ca|approx)\."
+    r"|\b(?:an?|about|above|and|are|around|approximately|at|auf|bei|below|between|beträgt|bis|by"
+    r"|circa|equals|etwa|from|gives?|is|ist|of|oder|or|roughly|rund|takes?|than|to|und|unter|von"
+    r"|war|was|zwischen|über))$",
     re.IGNORECASE,
 )
 _STATED_WITHIN = 24  # characters
