@@ -174,6 +174,22 @@ def test_a_mean_over_a_domain_of_one_item_has_no_p(tmp_path, capsys):
     assert "stratified" not in shown
 
 
+def test_domains_that_share_cases_are_tested_by_their_draws_whatever_their_size(tmp_path):
+    chance = np.random.default_rng(5)
+    lines = ["item,model,domain,score,cluster"]
+    for model, rate in (("a", 0.9), ("b", 0.4)):
+        right = (chance.random(60) < rate) * 1
+        lines += [f"q{n:02},{model},first,{right[n]},case{n // 2}" for n in range(60)]
+        lines.append(f"z,{model},second,{int(model == 'b')},case0")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    columns = {name: name for name in lines[0].split(",")}
+    run = import_predictions(tmp_path / "t.csv", columns, to=tmp_path / "run")
+    [pair] = compare([run]).pairs
+    assert (pair.test, pair.p is not None, pair.p_holm is not None) == ("bootstrap", True, True)
+    page = medassay.publish(run, tmp_path / "site").parent / "compare" / "index.html"
+    assert 'data-label="p (Holm)">–' not in page.read_text()
+
+
 def test_three_models_make_a_family_of_three_pairs(tmp_path):
     chance = np.random.default_rng(6)
     rates = (("a", 0.9), ("b", 0.75), ("c", 0.5))

@@ -168,13 +168,14 @@ class RowsOfDomains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         pairs = pairs_of_board(field, board, places)
         kappa = 0.0 if board.relation is None else board.relation.kappa
         parts = [s.clusters[m] for s, m in zip(self.strata, common, strict=True) if m.any()]
-        has_p = len(parts) == 1 or all(count_clusters(part) > 1 for part in parts)
+        single = any(count_clusters(part) < 2 for part in parts)
         compared = {}
         for pair in pairs.pairs:
             a, b = int(pair.first[0]), int(pair.second[0])
             evidence = Evidence.of(self.strata, common, a, b)
-            whole = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
-            compared[a, b] = whole if has_p else replace(whole, p=None, test=None, p_holm=None)
+            compared[a, b] = self._compared(pair, evidence, pairs.c, kappa, len(ranked))
+            if single and pair.difference.test == "stratified_t":  # one item has no spread
+                compared[a, b] = replace(compared[a, b], p=None, test=None, p_holm=None)
         return compared
 
     def _compared(

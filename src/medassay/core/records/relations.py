@@ -159,7 +159,8 @@ class Relations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_p(self) -> bool:
-        """Return whether the p of a pair tests the difference that stands beside it: nothing tests
-        a mean of domains of which one has a single item, or cluster, and so no spread.
+        """Return whether the p of a pair tests the difference that stands beside it: t does not
+        where a domain has a single item, or cluster, and so no spread.
         """
-        return all(small.clusters > 1 for small in self.small_domains)
+        single = any(small.clusters < 2 for small in self.small_domains)
+        return not (single and any(pair.test == "stratified_t" for pair in self.pairs))
