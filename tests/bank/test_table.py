@@ -7,8 +7,7 @@ from tests.bank.tables import load_table, sheet
 
 from medassay.bank.delimited import form_of
 from medassay.bank.folder import load_bank
-from medassay.bank.spreadsheet import NumberCell
-from medassay.bank.table import _number, bank_of_table, read_table
+from medassay.bank.table import read_table
 from medassay.bank.table_columns import columns_of, key_of
 from medassay.errors import InputError
 
@@ -200,67 +199,11 @@ def test_all_kinds_stand_in_one_table(tmp_path):
     assert [i.harm for i in bank.items] == [True] + [False] * 6
 
 
-@pytest.mark.parametrize(
-    ("text", "comma", "number"),
-    [
-        *(("4,5", True, 4.5), ("4.5", True, 4.5), ("1.234,5", True, 1234.5), ("−3", True, -3.0)),
-        *(("4.5", False, 4.5), ("4,5", False, 4.5), ("1,234.5", False, 1234.5)),
-        *(("1.234.567", True, 1234567.0), (NumberCell("4.125"), True, 4.125)),
-        *(("0.125", True, 0.125), ("0,125", False, 0.125), ("4,5", None, 4.5), ("4.5", None, 4.5)),
-        (NumberCell(0.00001), None, 0.00001),
-    ],
-)
-def test_numbers_are_read_as_their_language_writes_them(text, comma, number):
-    assert _number(text, "here", comma=comma) == number
-
-
-@pytest.mark.parametrize(
-    ("text", "comma"),
-    [
-        ("1.500", None),
-        ("1,500", None),
-        ("1.500", True),
-        ("3 5", True),
-        ("1e3", False),
-        ("1_0", None),
-    ],
-)
-def test_what_is_no_number_or_two_of_them_is_refused(text, comma):
-    with pytest.raises(InputError):
-        _number(text, "here", comma=comma)
-
-
 def test_a_gap_before_options_that_a_row_leaves_out_is_refused_too(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("Frage,A,B,C,D,Key\nZwei?,x,y,,,B\nDrei?,x,,z,,C\n")
     with pytest.raises(InputError, match="row 3: option B"):
         load_table(path, {}, name="n", licence="x", domain="d")
-
-
-def test_german_headings_make_nobody_guess_how_numbers_are_written(tmp_path):
-    path = tmp_path / "f.csv"
-    path.write_text("Frage;Zahl\nWie viel?;1.500\n")
-    table = read_table(path, {}, form_of(path))
-    more = {"name": "n", "licence": "x", "domain": "d"}
-    with pytest.raises(InputError, match=r"as 1.5 and as 1500; --language says|can be read as"):
-        bank_of_table(table, **more)
-    [item] = bank_of_table(table, **more, language="en").items
-    assert item.target.lo == 1.5
-
-
-@pytest.mark.parametrize("other", ["2,5", "0,125", "2,5 - 3", "12345,6789"])
-def test_a_decimal_comma_anywhere_makes_nobody_guess_what_a_point_is(tmp_path, other):
-    path = tmp_path / "f.csv"
-    path.write_text(f'question,number\nHow many?,1.500\nHow much?,"{other}"\n')
-    more = {"name": "n", "licence": "x", "domain": "d"}
-    with pytest.raises(InputError, match=r"row 2: .* '1.500' can be read as 1500 and"):
-        load_table(path, {}, **more)
-    with pytest.raises(InputError, match="can be read as"):
-        load_table(path, {}, **more, language="de")
-    path.write_text(f'question,number\nHow many?,1500\nHow much?,"{other}"\n')
-    assert load_table(path, {}, **more).items[0].target.lo == 1500
-    path.write_text('question,number\nHow many?,1.500\nHow much?,"1,500.5"\n')
-    assert [item.target.lo for item in load_table(path, {}, **more).items] == [1.5, 1500.5]
 
 
 def test_headings_that_differ_by_blanks_alone_are_refused(tmp_path):
@@ -312,24 +255,6 @@ def test_options_counted_from_zero_are_not_shifted_by_one(tmp_path, heads):
     (tmp_path / "f.csv").write_text(f"Frage,{heads},Richtig\nWas?,a,b,c,B\n")
     with pytest.raises(InputError, match=r"options are counted from 1, and option 0 would be lost"):
         load_table(tmp_path / "f.csv", {}, name="n", licence="x", domain="d")
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "value"),
-    [
-        *(("es-mx", "1,500.5", 1500.5), ("es-mx", "1,500", None), ("es", "1,500", 1.5)),
-        *(("es-ar", "1,500", 1.5), ("de-ch", "4,500", None), ("de-at", "4,500", 4.5)),
-    ],
-)
-def test_commas_are_what_they_are_in_the_country_of_a_language(tmp_path, language, text, value):
-    (tmp_path / "f.csv").write_text(f'question,number\nDosis?,"{text}"\n')
-    options = {"name": "n", "licence": "x", "domain": "d", "language": language}
-    if value is None:
-        with pytest.raises(InputError, match="can be read as"):
-            load_table(tmp_path / "f.csv", {}, **options)
-        return
-    [item] = load_table(tmp_path / "f.csv", {}, **options).items
-    assert (item.target.lo, item.target.hi) == (value, value)
 
 
 def test_a_number_in_a_heading_that_is_not_its_place_names_no_option(tmp_path):

@@ -9,7 +9,7 @@ import msgspec
 
 from medassay.bank.builder import BankBuilder, letter_index
 from medassay.bank.delimited import USUAL, TableForm
-from medassay.bank.spreadsheet import DateCell, NumberCell, is_workbook, read_rows
+from medassay.bank.spreadsheet import DateCell, is_workbook, read_rows
 from medassay.bank.table_columns import (
     DOCUMENT,
     LISTS,
@@ -20,6 +20,13 @@ from medassay.bank.table_columns import (
     key_of,
     looks_german,
 )
+from medassay.bank.table_numbers import (
+    has_decimal_comma,
+    is_number,
+    read_number,
+    read_range,
+    show_decimal_comma,
+)
 from medassay.core.canonical import canonical
 from medassay.core.json import parse_json
 from medassay.core.records.item import Bank
@@ -29,25 +36,7 @@ from medassay.errors import InputError
 
 _YES = ("yes", "ja", "true", "wahr", "x", "1")
 _NO = ("no", "nein", "false", "falsch", "0", "-")
-_DIGITS = r"[-−+]?\d[\d.,]*"
-_NUMBER = re.compile(
-    rf"\s*({_DIGITS})\s*(?:(±|\+/-)\s*({_DIGITS})|(?:-|–|—|\.\.|to|bis)\s*({_DIGITS}))?\s*",
-    re.IGNORECASE,
-)
 _NUMBER_KEYS = ("expected", "hi", "lo", "number")
-_NO_THOUSANDS = re.compile(r",\d{1,2}(?!\d)|,\d{4}|(?<!\d)0,\d")  # a comma that groups none
-# Languages that write 4,5 and those that write 4.5; of others nobody here knows.
-_DECIMAL_COMMA = (
-    *("de", "es", "fr", "it", "pt", "nl", "da", "sv", "nb", "nn", "no", "fi", "is", "pl", "cs"),
-    *("sk", "sl", "hr", "sr", "bg", "ro", "hu", "el", "tr", "ru", "uk", "lt", "lv", "et", "id"),
-    *("vi", "ca", "gl", "eu"),
-)
-_DECIMAL_POINT = (
-    *("en", "zh", "ja", "ko", "th", "he", "hi", "bn"),
-    # Where a country writes otherwise than most of its language (Unicode's CLDR).
-    *("es-mx", "es-us", "es-pr", "es-do", "es-gt", "es-hn", "es-ni", "es-pa", "es-pe", "es-sv"),
-    *("es-419", "de-ch", "de-li", "it-ch"),
-)
 _LANGUAGE = re.compile("[a-z]{2,3}(-[a-z0-9]+)*")
 
 
@@ -144,7 +133,7 @@ def bank_of_table(
         texts = {key: cells.get(column, "") for key, column in columns.items()}
         values = _with_code(texts, columns, where)
         told = values.get("language") or language
-        comma = _has_decimal_comma(told) if told else comma_untold
+        comma = has_decimal_comma(told) if told else comma_untold
         _refuse_dates(values, columns, where)
         record = _record(values, columns, where, comma=comma)
         item_id = record.setdefault("id", f"{name}-{row:05}")
@@ -172,20 +161,10 @@ def _with_code(
 
 
 def _shows_decimal_comma(table: QuestionTable) -> bool:
-    """Return whether a number of a table has a comma that groups no thousands, as 2,5."""
     columns = [table.columns[key] for key in _NUMBER_KEYS if key in table.columns]
-    texts = (cells.get(column, "") for _, cells in table.rows for column in columns)
-    return any(_NUMBER.fullmatch(text) and _NO_THOUSANDS.search(text) for text in texts)
-
-
-def _has_decimal_comma(language: str) -> bool | None:
-    """Return whether a language writes 4,5; None where nobody here knows."""
-    for name in (language, language.partition("-")[0]):
-        if name in _DECIMAL_POINT:
-            return False
-        if name in _DECIMAL_COMMA:
-            return True
-    return None
+    return show_decimal_comma(
+        cells.get(column, "") for _, cells in table.rows for column in columns
+    )
 
 
 def _refuse_dates(cells: Mapping[str, str], columns: Mapping[str, str], where: str) -> None:
@@ -338,21 +317,21 @@ def _add_range(
                     f"{where}: fields 'lo', 'hi': '{key}' is empty; expected two numbers (the same"
                     " twice where just one is right)"
                 )
-            ends.append(_number(text, f"{where}: field '{key}'", comma=comma))
+            ends.append(read_number(text, f"{where}: field '{key}'", comma=comma))
         bounds = ends[0], ends[1]
     elif cells.get("number"):
-        bounds = _range(cells["number"], f"{where}: column '{columns['number']}'", comma=comma)
+        bounds = read_range(cells["number"], f"{where}: column '{columns['number']}'", comma=comma)
     elif "expected" in record and "options" not in record and "regex" not in record:
         place = f"{where}: column '{columns['expected']}'"
         key = cells["expected"]
-        if not (isinstance(key, NumberCell) or _NUMBER.fullmatch(key)):
+        if not is_number(key):
             raise InputError(
                 f"{place}: '{record['expected']:.40}', and the row has no options; expected a"
                 " number or a range of numbers there. A model answer stands in a column for"
                 " reference, a pattern in one for regex"
             )
         record.pop("expected")
-        bounds = _range(key, place, comma=comma)
+        bounds = read_range(key, place, comma=comma)
     if bounds is not None:
         if max(map(abs, bounds)) >= 2**53:
             raise InputError(
@@ -362,75 +341,6 @@ def _add_range(
         record["range"] = {"lo": bounds[0], "hi": bounds[1]}
         if comma:
             record.setdefault("locale", "de")  # replies in that language write numbers likewise
-
-
-def _range(text: str, where: str, *, comma: bool | None) -> tuple[float, float]:
-    """Return both ends of "4.5", "3.5 - 5", or "4.5 ± 0.5"."""
-    if isinstance(text, NumberCell):
-        return float(text), float(text)
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise InputError(
-            f"{where}: '{text:.40}'; expected a number, two with a dash between them, or one ± how"
-            " far off still counts"
-        )
-    value = _number(match[1], where, comma=comma)
-    if match[2]:
-        width = _number(match[3], where, comma=comma)
-        # As decimals are meant: 4.5 ± 0.2 begins at 4.3, not at 4.299…
-        return round(value - width, 12), round(value + width, 12)
-    return value, value if match[4] is None else _number(match[4], where, comma=comma)
-
-
-def _number(text: str, where: str, *, comma: bool | None) -> float:
-    """Return a number written with a decimal point or comma.
-
-    Parameters
-    ----------
-    comma : whether commas are decimal; None where nobody knows, and what then reads in two ways is
-        refused
-
-    Raises
-    ------
-    InputError
-        Where it can be read in two ways: "1.500" where commas are decimal, "1,500" where points
-        are.
-    """
-    if isinstance(text, NumberCell):
-        return float(text)
-    if comma is None:
-        with_point, with_comma = (_number(text, where, comma=sign) for sign in (False, True))
-        if with_point != with_comma:
-            raise InputError(
-                f"{where}: '{text}' can be read as {with_point:g} and as {with_comma:g}; --language"
-                " says how its numbers are written, or write them without thousands"
-            )
-        return with_point
-    decimal, grouping = (",", ".") if comma else (".", ",")
-    plain = text.strip().replace("−", "-")
-    if not re.fullmatch(_DIGITS, plain):
-        raise InputError(f"{where}: '{text:.40}' is no number")
-    if grouping in plain:
-        whole, _, fraction = plain.partition(decimal)
-        groups = whole.split(grouping)
-        # No thousands begin with a zero: "0.125" is one number in every language.
-        is_grouped = all(len(group) == 3 for group in groups[1:]) and groups[0].lstrip("+-") != "0"
-        if decimal not in plain and len(groups) == 2:
-            if is_grouped:
-                raise InputError(
-                    f"{where}: '{text}' can be read as {''.join(groups)} and as"
-                    f" {groups[0]}{decimal}{groups[1]}; write one of these"
-                )
-            plain = f"{groups[0]}{decimal}{groups[1]}"  # the other sign, and no thousands
-        elif is_grouped:
-            plain = "".join(groups) + (f"{decimal}{fraction}" if fraction else "")
-    try:
-        return float(plain.replace(decimal, "."))
-    except ValueError:
-        sign = "comma" if comma else "point"
-        raise InputError(
-            f"{where}: '{text:.40}' is no number; expected one with a decimal {sign}"
-        ) from None
 
 
 def _whole(text: str, where: str) -> int:
