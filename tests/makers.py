@@ -1,6 +1,7 @@
-"""Small banks, models files and plans, written to a folder."""
+"""Small banks, models files, plans and packages, written to a folder."""
 
 import json
+import os
 from dataclasses import fields
 
 import msgspec
@@ -341,3 +342,15 @@ def item(form="choice", **given):
     held = {name: value for name, value in (empty | given).items() if name in names}
     rest = {name: value for name, value in given.items() if name not in names}
     return Item(**{"id": "q", "domain": "d", "question": "?", **rest}, target=target(**held))
+
+
+def install_package(site, module, text, points, *, version="1.0"):
+    """Write what an installer writes of a package of one module; return a PYTHONPATH with it."""
+    info = site / f"{module}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (site / f"{module}.py").write_text(text)
+    name = module.replace("_", "-")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(points)
+    (info / "RECORD").write_text(f"{module}.py,,\n")
+    return os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH", ""))))

@@ -18,14 +18,10 @@ plugin = None
 @pytest.mark.parametrize("wish", [None, ""])
 def test_no_plugin_of_pydantic_sees_a_plan_unless_it_is_wished(tmp_path, wish):
     makers.workspace(tmp_path, makers.many_items(2), makers.fake(reply="B"))
-    package = tmp_path / "installed"
-    about = package / "spy-1.0.dist-info"
-    about.mkdir(parents=True)
-    (package / "spy.py").write_text(SPY)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: spy\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[pydantic]\nspy = spy:plugin\n")
+    points = "[pydantic]\nspy = spy:plugin\n"
+    path = makers.install_package(tmp_path / "installed", "spy", SPY, points)
     env = {k: v for k, v in os.environ.items() if k != "PYDANTIC_DISABLE_PLUGINS"}
-    env |= {"PYTHONPATH": str(package)}
+    env |= {"PYTHONPATH": path}
     env |= {} if wish is None else {"PYDANTIC_DISABLE_PLUGINS": wish}
     command = [sys.executable, "-m", "medassay", "run", "plan.toml", "--quiet"]
     done = subprocess.run(

@@ -78,15 +78,8 @@ GREETER = {"id": "m", "provider": "greeter", "location": "local"}
 def package(tmp_path):
     """Install a package by writing what an installer writes; return the environment with it."""
     site = tmp_path / "site-packages"
-    site.mkdir()
-    (site / "hello_eval.py").write_text(MODULE)
+    path = makers.install_package(site, "hello_eval", MODULE, POINTS, version="1.2")
     (site / "ask.txt").write_text("{{ question }} Say hello.")
-    info = site / "hello_eval-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hello-eval\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text(POINTS)
-    (info / "RECORD").write_text("hello_eval.py,,\n")
-    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH", ""))))
     return os.environ | {"PYTHONPATH": path}
 
 

@@ -4,7 +4,7 @@ version.
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -193,19 +193,18 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
     records = {
         item.id: record for item, record in bank_records(load_bank(bank, lock=None, check=False))
     }
-    agreed = [
+    decisions += [
         agreement
         for agreement in agreed
         if not _is_approved(records.get(agreement.item, {}), agreement)
     ]
-    if not decisions and not agreed:
+    if not decisions:
         raise GateError(
             f"study '{study.id}': what all reviewers found right is approved in {bank} by now;"
             " nothing to do"
         )
     changed: Records = {}
     removed: dict[str, str] = {}
-    decisions += agreed
     decided = Counter(decision.item for decision in decisions)
     for decision in decisions:
         if decided[decision.item] > 1:
@@ -215,17 +214,9 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
             )
         _take(decision, bank, records, (changed, removed), decided)
     counts = Counter(decision.verdict for decision in decisions)
-    disputed = ", ".join(
-        f"{decision.item} {_WORDS[decision.verdict]}"
-        for decision in decisions
-        if not decision.agreed
-    )
-    if agreed:
-        several = f"{counted(len(agreed), 'item')} approved that all reviewers found right"
-        disputed = "; ".join(filter(None, [disputed, several]))
     why = (
         f"{' '.join(reason.split())} Review '{study.id}', released by {' '.join(who.split())}:"
-        f" {disputed}."
+        f" {_verdicts_text(decisions)}."
     )
     if changed or removed:
         version, content = revise_bank(bank, changed, removed, why, lock, today)
@@ -256,6 +247,16 @@ def apply_decisions(  # noqa: PLR0913 -- who, why and when of a release are fact
         decisions=dict(counts),
     )
     return version, content, dict(counts)
+
+
+def _verdicts_text(decisions: Sequence[Decision]) -> str:
+    """Return what was decided, item by item; of what all reviewers found right the number alone."""
+    disputed = ", ".join(f"{d.item} {_WORDS[d.verdict]}" for d in decisions if not d.agreed)
+    n_agreed = sum(decision.agreed for decision in decisions)
+    if not n_agreed:
+        return disputed
+    several = f"{counted(n_agreed, 'item')} approved that all reviewers found right"
+    return f"{disputed}; {several}" if disputed else several
 
 
 _WORDS = {

@@ -4,7 +4,6 @@ Nodes and drivers die by kill -9.
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -184,13 +183,8 @@ class Mine:
 @pytest.fixture
 def provider_package(tmp_path, monkeypatch):
     """Install a package with a provider for all processes that are started from here on."""
-    site = tmp_path / "site-packages"
-    info = site / "mine_eval-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "mine_eval.py").write_text(PROVIDER)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine-eval\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[medassay.providers]\nmine = mine_eval:Mine\n")
-    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH", ""))))
+    points = "[medassay.providers]\nmine = mine_eval:Mine\n"
+    path = makers.install_package(tmp_path / "site-packages", "mine_eval", PROVIDER, points)
     monkeypatch.setenv("PYTHONPATH", path)
     return path
 
