@@ -273,6 +273,32 @@ def test_a_key_is_compared_where_anybody_can_tell(target, key, fits):
     assert _is_key(key, target) is fits
 
 
+def test_an_import_names_what_its_items_need(tmp_path):
+    """Another reading of numbers begins no new series where nobody answered with a number."""
+    doses = [
+        {"id": f"n{i}", "domain": "dose", "answer_type": "closed", "source": "a table"}
+        | {"question": f"How many mg are {i} tablets?", "range": {"lo": i, "hi": i}}
+        for i in range(12)
+    ]
+    bank = bank_of(tmp_path / "bank", [*makers.many_items(20), *doses])
+    rows = [f"q{n:05},m,A" for n in range(20)]
+    run = import_on_banks(write(tmp_path / "a.csv", *rows), COLUMNS, [bank], to=tmp_path / "a").run
+    assert run.manifest_document["revisions"]["parser"] == ["choice/1"]
+    rows += [f"n{n},m,{n}" for n in range(12)]
+    both = import_on_banks(write(tmp_path / "b.csv", *rows), COLUMNS, [bank], to=tmp_path / "b").run
+    assert both.manifest_document["revisions"]["parser"] == ["choice/1", "number/2"]
+    assert both.manifest.methodology != run.manifest.methodology
+
+
+@pytest.mark.parametrize("column", ["setting", "mode"])
+def test_two_settings_or_modes_that_look_the_same_are_refused_on_a_bank_too(tmp_path, column):
+    bank = bank_of(tmp_path / "bank")
+    rows = [f"q{n:05},m,A,{name}" for n in range(20) for name in ("\u00e9", "e\u0301")]
+    table = write(tmp_path / "t.csv", *rows, head="item,model,answer,other")
+    with pytest.raises(InputError, match=f"two {column}s are called"):
+        import_on_banks(table, {**COLUMNS, column: "other"}, [bank], to=tmp_path / "run")
+
+
 def test_two_models_that_look_the_same_are_refused_on_a_bank_too(tmp_path, cli):
     makers.write_bank(tmp_path / "bank", makers.many_items(2))
     rows = "q00000,gpt 4,A\nq00001,gpt\u00a04,A\n"

@@ -19,6 +19,12 @@ def test_a_table_becomes_a_sealed_run_that_verifies(tmp_path):
     assert medassay.publish(run, tmp_path / "site").exists()
 
 
+def test_a_table_names_no_parser_since_nothing_is_read_of_replies(tmp_path):
+    run = import_predictions(table(tmp_path, rows()), COLUMNS, runs=tmp_path)
+    named = run.manifest_document["revisions"]
+    assert ("parser" in named, named["scorer"]) == (False, ["given/1", "key/1"])
+
+
 def test_the_same_table_gives_the_same_trials(tmp_path):
     path = table(tmp_path, rows())
     one, two = (import_predictions(path, COLUMNS, runs=tmp_path / "runs") for _ in range(2))

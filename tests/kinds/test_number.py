@@ -102,7 +102,7 @@ AS_MEANT = {
             "—5",
         ),
         *("Na⁺–5 mmol/L", "[K+]–5.0", "HCO₃⁻–5", "(MELD)\u20115", "5%–5%", "wait ...5", "±5"),
-        *("+/-5", "+-5", "+–5", "+/ -5", "plus/minus 5", "plus-minus 5", "plus minus 5"),
+        *("+/-5", "+-5", "+–5", "+/ -5", "x+/-5", "plus/minus 5", "plus-minus 5", "plus minus 5"),
         *("plus or minus 5", "PLUS OR MINUS 5", "plus or  minus 5", "plus or\nminus 5"),
         *("plus oder minus 5", "plus-or-minus 5", "measured minus 5", "pros and minus\n5 mg"),
     ),
@@ -112,7 +112,7 @@ AS_MEANT = {
     ),
     None: (
         *("3-9", "3–9", "3 – 9", "5 mg–9 mg", "7 minus 5", "Answer: 7 minus 5", "7 − 5", "5 ± 0.5"),
-        *("CO2", "1.5½", "½½", "120/80", "1. .5", "E11.9: 9"),
+        *("CO2", "_7.4_", "5 − 5", "1.5½", "½½", "120/80", "1. .5", "E11.9: 9"),
     ),
 }
 

@@ -30,31 +30,34 @@ def site(tmp_path_factory):
     return run, medassay.publish(run, folder / "site").parent
 
 
-def test_a_mean_over_a_domain_of_one_item_has_no_p(tmp_path):
-    """Nothing tests it: the one item has no spread."""
+def board_of_domains(folder, n):
+    """Publish two models over a domain of 60 items and one of n; return the folder of the pages."""
     random = np.random.default_rng(5)
     lines = ["item,model,domain,score"]
     for model, rate in (("a", 0.9), ("b", 0.4)):
-        lines += [f"q{n:02},{model},first,{int(random.random() < rate)}" for n in range(60)]
-        lines.append(f"z,{model},second,{int(model == 'b')}")
-    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        lines += [f"q{k:02},{model},first,{int(random.random() < rate)}" for k in range(60)]
+        lines += [f"z{k:02},{model},second,{int((model == 'b') == (k < 3))}" for k in range(n)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
     columns = {"item": "item", "model": "model", "domain": "domain", "score": "score"}
-    run = import_predictions(tmp_path / "t.csv", columns, runs=tmp_path)
-    publication = medassay.publish(run, tmp_path / "site").parent
+    run = import_predictions(folder / "t.csv", columns, runs=folder)
+    return medassay.publish(run, folder / "site").parent
+
+
+NO_P = "has a single common item, or cluster, and so no spread: nothing gives a p"
+
+
+@pytest.mark.parametrize("n", [1, 2, 12])
+def test_a_mean_over_a_domain_of_one_item_has_no_p(tmp_path, n):
+    """Nothing tests it: the one item has no spread."""
+    publication = board_of_domains(tmp_path, n)
     page = (publication / "compare" / "index.html").read_text()
-    row = page.partition('data-label="p, this pair alone">')[2]
-    assert row.startswith("–")
-    assert row.partition('data-label="p (Holm)">')[2].startswith("–")
-    assert "has a single common item, or cluster, and so no spread: nothing gives a p" in page
+    shown = re.findall('data-label="p[^"]*">([^<]*)<', page)
+    assert ([text == "–" for text in shown], NO_P in page) == ([n == 1] * 2, n == 1)
     [path] = publication.rglob("pairs.csv")
-    rows = {
-        row["domain"]: row for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    }
-    assert (rows["overall"]["p"], rows["overall"]["test"], rows["overall"]["p_holm"]) == (
-        "",
-        "",
-        "",
-    )
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = {row["domain"]: row for row in csv.DictReader(lines)}
+    assert rows["overall"]["test"] == ("" if n == 1 else "stratified_t")
+    assert [rows["overall"][name] == "" for name in ("p", "p_holm")] == [n == 1] * 2
     assert (rows["first"]["test"], float(rows["first"]["p"]) < 0.01) == ("mcnemar", True)
 
 

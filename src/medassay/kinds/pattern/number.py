@@ -23,7 +23,7 @@ _NUMBER = re.compile(
         [+\uff0b]\s?/?\s?[{_MINUSES}]
         |(?i:plus[\s/-]*(?:(?:or|oder)[\s-]*)?minus)\s+
         |(?i:minus)[ \t\u00a0\u202f]+\*{{0,2}}
-        |{_FREE}(?<!\d[ ])\u2212[ \u00a0\u202f]?  # a minus sign, which is no dash
+        |{_FREE}\u2212[ \u00a0\u202f]?  # a minus sign, which is no dash
         |{_FREE}[+\uff0b{_MINUSES}]
     )?
     (?:
